@@ -1,0 +1,23 @@
+"""The command line: one command a file, each parsing, calling, rendering.
+
+Invariant: stdout carries data and nothing else; notes, progress and errors go to
+stderr; a user's mistake never ends in a traceback. A module here is a command when
+it has a `command`; what the commands need is imported when they are called.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs the command line and exits with its code."""
+    if sys.argv[1:] == ["--version"]:
+        # In a blink: click alone takes longer to import than Python to start.
+        from traceql import __version__  # noqa: PLC0415
+
+        sys.stdout.write(f"traceql {__version__}\n")
+        return
+    from traceql.cli.entry import run  # noqa: PLC0415
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""A progress bar on stderr: on a terminal only, gone when the work is done."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from traceql.render import printable
+
+Progress = Callable[[str, float], None]
+
+
+@contextlib.contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[Progress | None]:
+    """Gives `progress(what, fraction)`, or None where nobody would see it."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, TaskID] = {}
+
+    def progress(what: str, fraction: float) -> None:
+        if what not in tasks:
+            tasks[what] = bar.add_task(printable(what), total=1.0)
+        bar.update(tasks[what], completed=fraction)
+
+    with bar:
+        yield progress

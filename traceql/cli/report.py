@@ -1,0 +1,36 @@
+"""`traceql report`: one self-contained HTML file about runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from traceql.cli.options import chosen_runs, run_option, store_option
+from traceql.render import printable
+
+
+@click.command("report")
+@click.option("--html", is_flag=True, default=True, help="HTML, the only form.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file. Default: traceql-<run id>.html.",
+)
+@store_option
+@run_option
+def command(
+    html: bool, output: Path | None, store: str | None, selectors: tuple[str, ...]
+) -> None:
+    """Write an HTML report and print its path.
+
+    One file that opens from disk, offline.
+    """
+    from traceql.report import write_report  # noqa: PLC0415
+    from traceql.store import open_store  # noqa: PLC0415
+
+    target = open_store(store)
+    runs = chosen_runs(target, selectors)
+    path = write_report(target, runs, output or Path(f"traceql-{runs[0].run_id}.html"))
+    click.echo(printable(str(path)))

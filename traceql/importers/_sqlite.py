@@ -1,0 +1,169 @@
+"""SQLite files as DuckDB relations: by column name, streamed through Arrow.
+
+Invariant: the source is opened read-only and immutable, so nothing is ever written
+to or beside it. A relation has exactly the columns that its declaration names;
+what the file lacks is NULL.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAGIC = b"SQLite format 3\x00"
+_BATCH_ROWS = 65_536
+
+
+def uri(path: Path) -> str:
+    """SQLite's URI of a file that is only to be read."""
+    return f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+
+
+def table_names(path: Path) -> frozenset[str]:
+    """Names of all tables; empty where the file cannot be read as a database."""
+    try:
+        with sqlite3.connect(uri(path), uri=True) as con:
+            rows = con.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return frozenset(str(row[0]) for row in rows)
+    except sqlite3.Error:
+        return frozenset()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A source table as its importer declares it.
+
+    Attributes:
+        name: Its name, in the source and in DuckDB.
+        columns: Declared columns: name to DuckDB type.
+    """
+
+    name: str
+    columns: dict[str, str]
+
+
+def declared(con: duckdb.DuckDBPyConnection, ddl: str) -> dict[str, Relation]:
+    """Reads CREATE TABLE statements, runs them in `con`, and returns what they say."""
+    before = {
+        row[0] for row in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    }
+    con.execute(ddl)
+    relations: dict[str, Relation] = {}
+    for table, column, type_ in con.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE NOT internal ORDER BY table_name, column_index"
+    ).fetchall():
+        if table not in before:
+            relations.setdefault(table, Relation(table, {})).columns[column] = type_
+    return relations
+
+
+class SqliteSource:
+    """One SQLite file: what it holds, and streams over parts of it."""
+
+    def __init__(self, path: Path) -> None:
+        self._uri = uri(path)
+        with sqlite3.connect(self._uri, uri=True) as con:
+            self.tables = {
+                str(row[0])
+                for row in con.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                )
+            }
+
+    def columns(self, table: str) -> set[str]:
+        """Columns of a table that the file has; empty for an absent table."""
+        with sqlite3.connect(self._uri, uri=True) as con:
+            return {
+                str(row[1]) for row in con.execute(f'PRAGMA table_info("{table}")')
+            }
+
+    def rowids(self, table: str) -> tuple[int, int] | None:
+        """Smallest and largest rowid; None for an absent or empty table."""
+        if table not in self.tables:
+            return None
+        with sqlite3.connect(self._uri, uri=True) as con:
+            low = con.execute(f'SELECT min(rowid) FROM "{table}"').fetchone()[0]
+            high = con.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0]
+            return None if low is None else (int(low), int(high))
+
+    @contextmanager
+    def stream(
+        self, relation: Relation, low: int | None = None, high: int | None = None
+    ) -> Iterator[Any]:
+        """An Arrow stream of the relation's present columns, with `row_id`.
+
+        Text comes as blobs, since the driver gives up at the first byte that is no
+        UTF-8; NULL text and real columns come as empty and NaN, since the driver
+        takes a column's type from its first rows. `select_list` undoes both.
+
+        Args:
+            relation: What to read.
+            low: First rowid.
+            high: Last rowid.
+        """
+        from adbc_driver_sqlite import StatementOptions, dbapi
+
+        present = self.columns(relation.name)
+        selected = ["rowid AS row_id"]
+        for name, type_ in relation.columns.items():
+            if name not in present:
+                continue
+            if type_ == "VARCHAR":
+                selected.append(f"coalesce(CAST(\"{name}\" AS BLOB), x'') AS \"{name}\"")
+            elif type_ == "DOUBLE":
+                selected.append(f'coalesce(CAST("{name}" AS REAL), 9e999) AS "{name}"')
+            else:
+                selected.append(f'"{name}"')
+        where = "" if low is None else f" WHERE rowid BETWEEN {low} AND {high}"
+        with (
+            dbapi.connect(self._uri) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.adbc_statement.set_options(
+                **{StatementOptions.BATCH_ROWS.value: str(_BATCH_ROWS)}
+            )
+            cursor.execute(
+                f'SELECT {", ".join(selected)} FROM "{relation.name}"{where}'
+            )
+            yield cursor.fetch_record_batch()
+
+    def select_list(self, relation: Relation, stream: Any) -> str:
+        """SELECT list over a stream that gives every declared column its type."""
+        items = []
+        for name, type_ in relation.columns.items():
+            position = stream.schema.get_field_index(name)
+            if position < 0 or not _holds(stream.schema.field(position).type, type_):
+                items.append(f'CAST(NULL AS {type_}) AS "{name}"')
+            elif type_ == "VARCHAR":
+                text = f"nullif(\"{name}\", ''::BLOB)"
+                value = f"coalesce(TRY(decode({text})), lenient({text}))"
+                items.append(f'{value} AS "{name}"')
+            elif type_ == "DOUBLE":
+                items.append(f"nullif(\"{name}\", 'Infinity'::DOUBLE) AS \"{name}\"")
+            else:
+                items.append(f'CAST("{name}" AS {type_}) AS "{name}"')
+        return ", ".join(items)
+
+
+def _holds(arrow: pa.DataType, type_: str) -> bool:
+    """Whether a stream's column is text where text is declared.
+
+    The driver calls every column of an empty stream an integer.
+    """
+    return type_ != "VARCHAR" or pa.types.is_binary(arrow)
+
+
+def decode_lenient(data: bytes | None) -> str | None:
+    """Text of bytes that are no UTF-8: what is wrong becomes U+FFFD."""
+    return None if data is None else data.decode("utf-8", errors="replace")

@@ -1,0 +1,282 @@
+"""Nsight Systems SQLite exports, schema of 2020.3 to 2026.2.
+
+The reader streams each activity table in chunks of rowids, on several threads, and
+lets the mapping (nsight_sqlite.sql) say what the rows mean. Names are resolved chunk
+by chunk through an ENUM of those that the chunk holds, so that long demangled names
+are never sorted or hashed as text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from traceql import nesting
+from traceql.diagnostics import Severity
+from traceql.errors import ImportFailed
+from traceql.importers import Context, Head
+from traceql.importers._sqlite import (
+    Relation,
+    SqliteSource,
+    declared,
+    decode_lenient,
+)
+from traceql.mapping import Block, Phase, read_mapping
+
+if TYPE_CHECKING:
+    import duckdb
+
+_HERE = Path(__file__).parent
+_CHUNK_ROWS = 500_000
+_MAX_ENUM = 60_000
+_TEXT_IDS = (
+    "demangledName",
+    "shortName",
+    "mangledName",
+    "nameId",
+    "textId",
+    "jsonTextId",
+)
+# Any of these with StringIds makes a capture; all other tables come and go.
+_SIGNS = frozenset(
+    {
+        "CUPTI_ACTIVITY_KIND_KERNEL",
+        "CUPTI_ACTIVITY_KIND_RUNTIME",
+        "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        "NVTX_EVENTS",
+        "OSRT_API",
+        "GPU_METRICS",
+        "COMPOSITE_EVENTS",
+        "SCHED_EVENTS",
+        "TARGET_INFO_SYSTEM_ENV",
+        "TARGET_INFO_GPU",
+        "META_DATA_EXPORT",
+        "EXPORT_META_DATA",
+    }
+)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Rows of one source table, and what to do with them."""
+
+    relation: Relation
+    blocks: list[Block]
+    low: int
+    high: int
+
+
+class NsightSqlite:
+    """Importer of `nsys export --type sqlite` files."""
+
+    name = "nsight-sqlite"
+    version = 1
+    title = "Nsight Systems SQLite export"
+
+    def sniff(self, head: Head) -> float:
+        """Sure by the tables, whatever the file is called."""
+        tables = head.sqlite_tables
+        return 0.95 if "StringIds" in tables and tables & _SIGNS else 0.0
+
+    def read(
+        self, path: Path, con: duckdb.DuckDBPyConnection, ctx: Context
+    ) -> dict[str, Any]:
+        """Imports one export; see `Importer.read`.
+
+        Raises:
+            ImportFailed: The database is damaged.
+        """
+        try:
+            return _Import(SqliteSource(path), con, ctx).run()
+        except (sqlite3.Error, _adbc_error()) as error:
+            raise ImportFailed(
+                f"{path}: the SQLite database is damaged: {error}",
+                hint="Export the report again: nsys export --type sqlite REPORT",
+            ) from error
+
+
+IMPORTER = NsightSqlite()
+
+
+def _adbc_error() -> type[Exception]:
+    from adbc_driver_manager import Error
+
+    return Error  # type: ignore[no-any-return]
+
+
+class _Import:
+    """One run of the importer: the file, the connection, the mapping."""
+
+    def __init__(
+        self, source: SqliteSource, con: duckdb.DuckDBPyConnection, ctx: Context
+    ) -> None:
+        self.source = source
+        self.con = con
+        self.ctx = ctx
+        self.phases = read_mapping(_HERE / "nsight_sqlite.sql")
+        self._local = threading.local()
+        self._done = itertools.count(1)
+
+    def run(self) -> dict[str, Any]:
+        con = self.con
+        con.create_function("lenient", decode_lenient, ["BLOB"], "VARCHAR")
+        relations = declared(con, (_HERE / "nsight_sqlite_source.sql").read_text())
+        streamed = {s for phase in self.phases for s in phase.chunked()}
+        for name, relation in relations.items():
+            if name not in streamed and name in self.source.tables:
+                self._load(con, relation)
+        self._list_columns(relations)
+        chunks = {
+            phase.name: list(self._chunks(phase, relations)) for phase in self.phases
+        }
+        total = max(1, sum(len(c) for c in chunks.values()))
+        facts: dict[str, Any] = {}
+        for phase in self.phases:
+            self._prepare(phase)
+            with ThreadPoolExecutor(self.ctx.threads) as pool:
+                for _ in pool.map(self._read_chunk, chunks[phase.name]):
+                    self.ctx.progress(next(self._done) / (total + 1))
+            facts |= self._once(phase)
+        return facts
+
+    def _prepare(self, phase: Phase) -> None:
+        for block in phase.once():
+            if block.kind == "prepare":
+                self.con.execute(block.sql)
+
+    def _once(self, phase: Phase) -> dict[str, Any]:
+        """Runs the blocks of a phase that need all of its chunks."""
+        facts: dict[str, Any] = {}
+        later = [b for b in phase.once() if b.kind != "prepare"]
+        if later:
+            nesting.nest(
+                self.con,
+                "(SELECT row_id AS id, pid, tid, ts_ns, end_ns FROM nvtx "
+                "WHERE event_type IN (59, 70))",
+            )
+        for block in later:
+            self.ctx.writer.show_written(self.con)
+            if block.kind == "rows" and block.table is not None:
+                self.ctx.writer.write(self.con, block.table, block.sql)
+            elif block.kind == "run":
+                facts |= self._facts(block)
+            elif block.kind == "diagnostic":
+                found = (block.code, block.severity, block.message)
+                self._find(*found, *self.con.execute(block.sql).fetchall()[0])
+            elif block.kind == "findings":
+                for code, severity, count, message, example in self.con.execute(
+                    block.sql
+                ).fetchall():
+                    self._find(code, severity, message, count, example)
+        return facts
+
+    def _find(
+        self,
+        code: str,
+        severity: Severity,
+        message: str,
+        count: int,
+        example: str | None,
+    ) -> None:
+        self.ctx.diagnostics.add(
+            code, severity, message, count=count, example=example
+        )
+
+    def _facts(self, block: Block) -> dict[str, Any]:
+        result = self.con.execute(block.sql)
+        names = [column[0] for column in result.description or ()]
+        facts = dict(zip(names, result.fetchall()[0], strict=True))
+        environment, host = facts.pop("environment"), facts.pop("host")
+        if self.ctx.keep_environment:
+            facts |= {"host": host, "extra": environment}
+        return facts
+
+    def _list_columns(self, relations: dict[str, Relation]) -> None:
+        self.con.execute(
+            "CREATE TABLE source_column (table_name VARCHAR, column_name VARCHAR)"
+        )
+        pairs = [(r, c) for r in relations for c in sorted(self.source.columns(r))]
+        if pairs:
+            self.con.executemany("INSERT INTO source_column VALUES (?, ?)", pairs)
+
+    def _load(self, con: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+        with self.source.stream(relation) as stream:
+            con.register("arrow_stream", stream)
+            con.execute(
+                f'INSERT INTO "{relation.name}" '
+                f"SELECT {self.source.select_list(relation, stream)} FROM arrow_stream"
+            )
+            con.unregister("arrow_stream")
+
+    def _chunks(
+        self, phase: Phase, relations: dict[str, Relation]
+    ) -> Iterator[_Chunk]:
+        for name, blocks in phase.chunked().items():
+            bounds = self.source.rowids(name)
+            if bounds is None:
+                continue
+            low, last = bounds
+            while low <= last:
+                high = min(low + _CHUNK_ROWS - 1, last)
+                yield _Chunk(relations[name], blocks, low, high)
+                low = high + 1
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        if not hasattr(self._local, "con"):
+            self._local.con = self.con.cursor()
+        return self._local.con  # type: ignore[no-any-return]
+
+    def _read_chunk(self, chunk: _Chunk) -> None:
+        """Loads a chunk under its table's name, private to this thread, and maps it."""
+        con = self._cursor()
+        name = chunk.relation.name
+        with self.source.stream(chunk.relation, chunk.low, chunk.high) as stream:
+            select_list = self.source.select_list(chunk.relation, stream)
+            con.register("arrow_stream", stream)
+            con.execute(
+                f'CREATE OR REPLACE TEMP TABLE "{name}" AS '
+                f"SELECT {select_list} FROM arrow_stream"
+            )
+            con.unregister("arrow_stream")
+        self._resolve_names(con, chunk.relation)
+        for block in chunk.blocks:
+            if block.kind == "stage":
+                con.execute(block.sql)
+            elif block.table is not None:
+                self.ctx.writer.write(con, block.table, block.sql)
+        con.execute(f'DROP TABLE temp."{name}"')
+
+    def _resolve_names(
+        self, con: duckdb.DuckDBPyConnection, relation: Relation
+    ) -> None:
+        """Makes the temporary table `names` of the strings that the chunk names."""
+        ids = [c for c in relation.columns if c in _TEXT_IDS]
+        if not ids:
+            return
+        arms = " UNION ".join(f'SELECT "{c}" AS id FROM "{relation.name}"' for c in ids)
+        con.execute(
+            "CREATE OR REPLACE TEMP TABLE names AS "
+            "SELECT s.id, s.value, "
+            "regexp_replace(s.value, '_v[0-9]{4,}$', '') AS function, "
+            "regexp_matches(s.value, 'Synchronize|StreamWaitEvent') AS is_sync "
+            f"FROM main.StringIds AS s SEMI JOIN ({arms}) USING (id)"
+        )
+        count = con.execute("SELECT count(*) FROM names").fetchone()
+        if count and 0 < count[0] <= _MAX_ENUM:
+            con.execute("CREATE OR REPLACE TEMP TYPE chunk_name AS ENUM "
+                        "(SELECT DISTINCT value FROM names ORDER BY value)")
+            con.execute("CREATE OR REPLACE TEMP TYPE chunk_function AS ENUM "
+                        "(SELECT DISTINCT function FROM names ORDER BY function)")
+            con.execute(
+                "CREATE OR REPLACE TEMP TABLE names AS "
+                "SELECT id, CAST(value AS chunk_name) AS value, "
+                "CAST(function AS chunk_function) AS function, is_sync FROM names"
+            )

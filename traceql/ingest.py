@@ -1,0 +1,425 @@
+"""Import: detect, read, map, conform, write, commit.
+
+Invariant: a source becomes a whole run or nothing; one bad source stops no other.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+import pyarrow as pa
+
+from traceql import importers, schema, sources
+from traceql.diagnostics import Diagnostics, Finding
+from traceql.errors import (
+    DataLoss,
+    ImportFailed,
+    StoreError,
+    TraceQLError,
+    UnrecognisedInput,
+    UsageError,
+)
+from traceql.recognise import refusal
+from traceql.sources import Named, Source
+from traceql.writer import Writer
+
+if TYPE_CHECKING:
+    from traceql.store import Run, Store
+
+Progress = Callable[[str, float], None]
+
+# Tables whose events make the capture window: what host and devices did.
+_TIMED = ("kernel", "memcpy", "memset", "graph_launch", "api_call", "annotation",
+          "op", "slice")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to import; what changes the outcome is kept in the manifest.
+
+    Attributes:
+        label: The user's name for the run.
+        tags: The user's tags.
+        format: Importer to use instead of detection.
+        force: Import again what is present.
+        strict: Lost data is an error.
+        keep_environment: Keep host name and environment.
+        redact: Replace home directories in names.
+        memory_limit: DuckDB's limit during the import; the process needs more.
+        threads: Threads of one import.
+    """
+
+    label: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    format: str | None = None
+    force: bool = False
+    strict: bool = False
+    keep_environment: bool = False
+    redact: bool = False
+    memory_limit: str = "500MB"
+    threads: int = 2
+
+    def kept(self) -> dict[str, Any]:
+        """The options that change what the run holds."""
+        return {"keep_environment": self.keep_environment, "redact": self.redact}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one source.
+
+    Attributes:
+        source: Its name.
+        status: imported, present (the same content is in the store) or failed.
+        run: The run, unless it failed.
+        error: Why it failed.
+        notes: Remarks for the user.
+        seconds: Wall time.
+        findings: The import's diagnostics.
+    """
+
+    source: str
+    status: Literal["imported", "present", "failed"]
+    run: Run | None = None
+    error: TraceQLError | None = None
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def ingest(
+    store: Store,
+    names: Sequence[str | Path],
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> list[Outcome]:
+    """Imports sources into a store.
+
+    Args:
+        store: The store.
+        names: Files, folders, globs, URLs, or `-` for standard input.
+        jobs: Processes to import several sources with.
+        progress: Called with a source's name and the share of it that is done.
+        options: Fields of `Options`.
+
+    Returns:
+        One outcome a source, in the order of the names.
+
+    Raises:
+        UsageError: An option is wrong.
+        StoreError: The store cannot be created.
+    """
+    chosen = _options(options)
+    store.create()
+    outcomes: list[Outcome] = []
+    items: list[Named] = []
+    for name in map(str, names):
+        try:
+            items += sources.expand([name])
+        except TraceQLError as error:
+            outcomes.append(Outcome(name, "failed", error=error))
+    items = list(dict.fromkeys(items))
+    if jobs > 1 and len(items) > 1:
+        threads = max(1, chosen.threads // jobs)
+        work = partial(_ingest_named, store, replace(chosen, threads=threads))
+        # Fresh processes: neither DuckDB nor Arrow survives a fork.
+        with ProcessPoolExecutor(
+            min(jobs, len(items)), mp_context=get_context("spawn")
+        ) as pool:
+            batches = pool.map(work, items)
+            for item, batch in zip(items, batches, strict=True):
+                outcomes += batch
+                if progress is not None:
+                    progress(item.uri, 1.0)
+    else:
+        for item in items:
+            outcomes += _ingest_named(store, chosen, item, progress)
+    if not outcomes:
+        outcomes = [_nothing_there(names)]
+    return outcomes
+
+
+def _options(given: Mapping[str, Any]) -> Options:
+    try:
+        options = Options(**given)
+    except TypeError as error:
+        raise UsageError(f"ingest: {error}") from None
+    known = importers.registry()
+    if options.format is not None and options.format not in known:
+        raise UsageError(
+            f"no importer {options.format!r}", hint=f"There are: {', '.join(known)}"
+        )
+    return options
+
+
+def _nothing_there(names: Sequence[str | Path]) -> Outcome:
+    where = ", ".join(map(str, names)) or "nothing"
+    return Outcome(
+        where,
+        "failed",
+        error=UnrecognisedInput(
+            f"{where}: holds no capture that TraceQL imports",
+            hint="Export reports first: nsys export --type sqlite REPORT",
+        ),
+    )
+
+
+def _ingest_named(
+    store: Store, options: Options, item: Named, progress: Progress | None = None
+) -> list[Outcome]:
+    """Imports what one name holds; failures become outcomes."""
+    outcomes: list[Outcome] = []
+    try:
+        with sources.opened(item) as found:
+            # A file that a folder or archive merely contains may be anything.
+            passing = not item.explicit or len(found) > 1
+            for source in found:
+                outcomes += _attempt(store, options, source, passing, progress)
+            if not outcomes and item.explicit:
+                outcomes.append(_nothing_there([item.uri]))
+    except TraceQLError as error:
+        outcomes.append(Outcome(item.uri, "failed", error=error))
+    return outcomes
+
+
+def _attempt(
+    store: Store,
+    options: Options,
+    source: Source,
+    passing: bool,
+    progress: Progress | None,
+) -> Iterator[Outcome]:
+    began = time.perf_counter()
+    try:
+        importer = _importer(options, source)
+        if importer is None:
+            if not passing:
+                raise refusal(source.uri, importers.read_head(source.path))
+            return
+        outcome = _import(store, options, source, importer, progress)
+    except TraceQLError as error:
+        outcome = Outcome(source.uri, "failed", error=error)
+    yield replace(outcome, seconds=time.perf_counter() - began)
+
+
+def _importer(options: Options, source: Source) -> importers.Importer | None:
+    if options.format is not None:
+        return importers.registry()[options.format]
+    return importers.detect(importers.read_head(source.path))
+
+
+def _import(
+    store: Store,
+    options: Options,
+    source: Source,
+    importer: importers.Importer,
+    progress: Progress | None,
+) -> Outcome:
+    present = store.find(source.run_id)
+    if present is not None and not options.force:
+        return _present(source, importer, options, present)
+    diagnostics = Diagnostics()
+    tables = schema.load()
+    with (
+        store.stage(source.run_id) as staging,
+        tempfile.TemporaryDirectory(prefix="traceql-") as scratch,
+        _connect(options, scratch) as con,
+        _import_errors(source),
+    ):
+        writer = Writer(staging, tables, diagnostics, redact=options.redact)
+        context = importers.Context(
+            writer=writer,
+            diagnostics=diagnostics,
+            progress=partial(progress, source.uri) if progress else _silent,
+            threads=options.threads,
+            keep_environment=options.keep_environment,
+        )
+        facts = importer.read(source.path, con, context)
+        lost = diagnostics.lost_data()
+        if options.strict and lost:
+            raise DataLoss(
+                f"{source.uri}: {lost[0].code} x{lost[0].count}: {lost[0].message}",
+                hint="Import without --strict to keep what is there.",
+            )
+        facts |= _window(con, writer)
+        _write_run(con, writer, source, importer, options, facts)
+        _write_diagnostics(con, writer, diagnostics)
+        run = staging.commit(
+            importer={"name": importer.name, "version": importer.version},
+            source={
+                "uri": source.uri,
+                "sha256": source.sha256,
+                "bytes": source.bytes,
+                "member": source.member,
+            },
+            label=options.label,
+            tags=options.tags,
+            options=options.kept(),
+            diagnostics=diagnostics.findings(),
+            facts=_summary(con, writer, facts),
+            schema_version=tables.version,
+            replace=options.force,
+        )
+    if run is None:
+        return _present(source, importer, options, store.find(source.run_id))
+    return Outcome(source.uri, "imported", run=run, findings=diagnostics.findings())
+
+
+def _silent(_: float) -> None:
+    """Progress that nobody watches."""
+
+
+def _present(
+    source: Source, importer: importers.Importer, options: Options, run: Run | None
+) -> Outcome:
+    notes = ["already present"]
+    if run is not None:
+        made = run.manifest.importer
+        if made != {"name": importer.name, "version": importer.version}:
+            notes.append(
+                f"it was made by {made['name']} {made['version']}, this is "
+                f"{importer.name} {importer.version}; --force imports it again"
+            )
+        if run.manifest.options != options.kept():
+            notes.append("it was made with other options; --force imports it again")
+        if options.tags or options.label:
+            notes.append("tags and label are unchanged; traceql runs tag sets them")
+    return Outcome(source.uri, "present", run=run, notes=["; ".join(notes)])
+
+
+def _connect(options: Options, scratch: str) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(
+        config={
+            "memory_limit": options.memory_limit,
+            "temp_directory": scratch,
+            "threads": options.threads,
+            # Arrow streams carry no cardinality: the optimiser's guesses at join
+            # orders over them cost more than they gain.
+            "disabled_optimizers": "join_order,build_side_probe_side",
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+
+
+class _import_errors:  # noqa: N801 - reads as a context, not as a class
+    """Turns what DuckDB raises during an import into errors that a user can act on."""
+
+    def __init__(self, source: Source) -> None:
+        self._uri = source.uri
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Translates; other errors pass."""
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise ImportFailed(
+                f"{self._uri}: out of memory: {error}",
+                hint="Give the import more: --memory-limit 2GB.",
+            ) from error
+        if isinstance(error, duckdb.IOException):
+            raise StoreError(
+                f"{self._uri}: cannot be written: {error}",
+                hint="Free space in the store and in the temporary folder (TMPDIR).",
+            ) from error
+        if isinstance(error, duckdb.Error):
+            raise ImportFailed(f"{self._uri}: {error}") from error
+
+
+def _window(con: duckdb.DuckDBPyConnection, writer: Writer) -> dict[str, Any]:
+    """First start and length of the capture window; NULL without events."""
+    writer.show_written(con)
+    arms = " UNION ALL ".join(
+        f"SELECT min(ts_ns) AS first, max(ts_ns + greatest(coalesce(dur_ns, 0), 0)) "
+        f"AS last FROM written.{table}"
+        for table in _TIMED
+    )
+    first, last = con.execute(f"SELECT min(first), max(last) FROM ({arms})").fetchall()[
+        0
+    ]
+    span = None if first is None else last - first
+    return {"first_ts_ns": first, "span_ns": span}
+
+
+def _write_run(
+    con: duckdb.DuckDBPyConnection,
+    writer: Writer,
+    source: Source,
+    importer: importers.Importer,
+    options: Options,
+    facts: dict[str, Any],
+) -> None:
+    row = {
+        **facts,
+        "label": options.label,
+        "source_uri": source.uri,
+        "source_sha256": source.sha256,
+        "source_bytes": source.bytes,
+        "format": importer.name,
+        "importer": importer.name,
+        "importer_version": importer.version,
+        "schema_version": schema.NEWEST,
+        "ingested_at": datetime.now(UTC).isoformat(),
+    }
+    _write_rows(con, writer, "run", [row])
+
+
+def _write_diagnostics(
+    con: duckdb.DuckDBPyConnection, writer: Writer, diagnostics: Diagnostics
+) -> None:
+    found = [
+        {
+            "code": f.code,
+            "severity": f.severity,
+            "count": f.count,
+            "message": f.message,
+            "example": f.example,
+        }
+        for f in diagnostics.findings()
+    ]
+    if found:
+        _write_rows(con, writer, "diagnostic", found)
+
+
+def _write_rows(
+    con: duckdb.DuckDBPyConnection, writer: Writer, table: str, rows: list[dict[str, Any]]
+) -> None:
+    """Writes a few rows of plain values; the writer casts them to their types."""
+    table_of_text = pa.table(
+        {n: [None if r[n] is None else str(r[n]) for r in rows] for n in rows[0]},
+        schema=pa.schema([(n, pa.string()) for n in rows[0]]),
+    )
+    con.register("plain_rows", table_of_text)
+    writer.write(con, table, "SELECT * FROM plain_rows")
+    con.unregister("plain_rows")
+
+
+def _summary(
+    con: duckdb.DuckDBPyConnection, writer: Writer, facts: dict[str, Any]
+) -> dict[str, Any]:
+    """What `traceql runs` shows without opening a Parquet file."""
+    writer.show_written(con)
+    devices = con.execute(
+        "SELECT list(coalesce(name, 'device ' || device_id) ORDER BY device_id) "
+        "FROM written.device"
+    ).fetchall()[0][0]
+    return {
+        "tool": facts.get("tool"),
+        "tool_version": facts.get("tool_version"),
+        "devices": devices or [],
+        "first_ts_ns": facts["first_ts_ns"],
+        "span_ns": facts["span_ns"],
+    }

@@ -1,0 +1,213 @@
+"""Sessions: an in-memory DuckDB with the chosen runs as views, and every query.
+
+Invariant: a session sees exactly the files that the chosen runs' manifests list, and
+never downloads anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import fsspec.core
+import pyarrow as pa
+
+from traceql import queries, schema
+from traceql.errors import QueryError, UsageError
+from traceql.queries import Query
+from traceql.result import Result
+
+if TYPE_CHECKING:
+    from traceql.store import Run, Store
+
+MEMORY_LIMIT = "2GB"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A DuckDB connection over chosen runs.
+
+    Attributes:
+        con: The connection: tables and views in `main`, queries in `v1`.
+        runs: The runs, in the order of their choice.
+        catalog: The queries by name.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    runs: list[Run]
+    catalog: Mapping[str, Query]
+    _script: str
+
+    def sql(self, text: str) -> Result:
+        """Runs SQL; of several statements the last one's result.
+
+        Raises:
+            QueryError: DuckDB refuses it.
+        """
+        return Result(self._run(text), title="SQL", sql=text)
+
+    def query(
+        self, name: str, params: Mapping[str, object] | None = None
+    ) -> Result:
+        """Runs a query of the catalogue.
+
+        Args:
+            name: `kernel_totals`, or pinned to a version: `v1.kernel_totals`.
+            params: Values by parameter name; absent ones take their defaults.
+
+        Raises:
+            UsageError: No such query or parameter, or a value of the wrong type.
+            QueryError: DuckDB refuses it.
+        """
+        query = queries.find(self.catalog, name)
+        text = queries.call_sql(query, params)
+        return Result(
+            self._run(text),
+            title=query.title,
+            docs=query.columns,
+            note=queries.missing_input(self.con, query),
+            sql=text,
+        )
+
+    def script(self) -> str:
+        """The session as SQL text: what another DuckDB needs to see the same."""
+        return self._script
+
+    def _run(self, text: str) -> pa.Table:
+        try:
+            result = self.con.execute(text)
+            return result.to_arrow_table() if result.description else pa.table({})
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+
+
+def open_session(
+    store: Store,
+    runs: Sequence[Run],
+    *,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    query_dirs: Sequence[Path] = (),
+    sandbox: bool = False,
+) -> Session:
+    """Opens a session over runs of a store.
+
+    Args:
+        store: The store.
+        runs: What to see.
+        memory_limit: DuckDB's memory limit, `MEMORY_LIMIT` by default; beyond it
+            DuckDB spills to disk.
+        threads: DuckDB's threads; None for all cores.
+        query_dirs: Folders with queries of the user.
+        sandbox: Allow no file but the store's, and no change of settings.
+
+    Raises:
+        QueryError: A query of a folder is malformed.
+        UsageError: The memory limit is no size.
+    """
+    catalog = queries.discover(query_dirs)
+    script = "".join(
+        [
+            queries.kernel_class_sql(),
+            f"SET search_path = '{queries.search_path(catalog)}';\n",
+            _tables_sql(store, runs),
+            schema.views_sql(),
+            queries.create_sql(catalog),
+        ]
+    )
+    con = _connect(memory_limit or MEMORY_LIMIT, threads)
+    if not store.storage.local:
+        con.register_filesystem(fsspec.core.url_to_fs(store.path)[0])
+    con.execute(script)
+    if sandbox:
+        _close(con, [path for run in runs for path in store.paths(run)])
+    return Session(con, list(runs), catalog, script)
+
+
+def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:
+    settings: dict[str, str | bool | int] = {
+        "memory_limit": memory_limit,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    if threads is not None:
+        settings["threads"] = threads
+    try:
+        return duckdb.connect(config=settings)
+    except duckdb.Error as error:
+        raise UsageError(
+            f"--memory-limit {memory_limit}: {error}", hint="Say it as 4GB or 500MB."
+        ) from error
+
+
+def _close(con: duckdb.DuckDBPyConnection, paths: list[str]) -> None:
+    """From here on the connection reads the runs' files and no other."""
+    con.execute(f"SET allowed_paths = [{', '.join(map(_text, paths))}]")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
+
+
+def _tables_sql(store: Store, runs: Sequence[Run]) -> str:
+    """One view a schema table over the runs' files; a missing table is empty."""
+    tables = schema.load().tables.values()
+    ids = [_text(run.run_id) for run in runs]
+    run_type = "run_key" if ids else "VARCHAR"
+    statements = [f"CREATE TYPE run_key AS ENUM ({', '.join(ids)});\n"] if ids else []
+    for table in tables:
+        view = "run_stored" if table.name == "run" else table.name
+        statements.append(
+            f"CREATE VIEW {view} AS\n{_table_sql(table, store, runs, run_type)};\n"
+        )
+    statements.append(f"CREATE VIEW run AS\n{_run_sql(runs, run_type)};\n")
+    return "".join(statements)
+
+
+def _table_sql(
+    table: schema.Table, store: Store, runs: Sequence[Run], run_type: str
+) -> str:
+    typed = [f'CAST(NULL AS {run_type}) AS "run_id"']
+    typed += [f'CAST(NULL AS {c.type}) AS "{c.name}"' for c in table.stored]
+    arms = [f"SELECT {', '.join(typed)} LIMIT 0"]
+    # Files of one set of columns go in one scan: no footer is opened to find out.
+    by_columns: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        columns = tuple(run.manifest.columns.get(table.name, ()))
+        by_columns.setdefault(columns, []).extend(store.paths(run, table.name))
+    for columns, files in by_columns.items():
+        if not files:
+            continue
+        json = [c.name for c in table.columns if c.type == "JSON" and c.name in columns]
+        casts = ", ".join(f'CAST("{name}" AS JSON) AS "{name}"' for name in json)
+        arms.append(
+            f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet("
+            f"[{', '.join(map(_text, files))}], hive_partitioning = true, "
+            f"hive_types = {{'run_id': {run_type}}})"
+        )
+    return "\nUNION ALL BY NAME\n".join(f"({arm})" for arm in arms)
+
+
+def _run_sql(runs: Sequence[Run], run_type: str) -> str:
+    """The run table; label and tags may have changed since: manifests have them."""
+    rows = ", ".join(
+        f"({_text(run.run_id)}, {_text(run.label)}, MAP {{{_pairs(run.tags)}}})"
+        for run in runs
+    )
+    if not rows:
+        return "SELECT * FROM run_stored"
+    return (
+        "SELECT stored.* REPLACE (named.label AS label, "
+        "CAST(named.tags AS MAP(VARCHAR, VARCHAR)) AS tags)\n"
+        f"FROM run_stored AS stored\nJOIN (VALUES {rows}) AS named (run_id, label, tags)"
+        f"\n    ON stored.run_id = CAST(named.run_id AS {run_type})"
+    )
+
+
+def _pairs(tags: Mapping[str, str]) -> str:
+    return ", ".join(f"{_text(key)}: {_text(value)}" for key, value in tags.items())
+
+
+def _text(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,194 @@
+"""Sources: what a user names becomes named, hashed, readable local files.
+
+A path, a folder, a glob, `-` for standard input, or a URL that fsspec opens; a gzip
+file or a member of a zip archive is unpacked aside. Invariant: a source is never
+written to, and what was unpacked or fetched is gone when its context ends.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import hashlib
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+from traceql.errors import ImportFailed, UnrecognisedInput
+
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """One importable file.
+
+    Attributes:
+        uri: Where it comes from, as the user named it.
+        path: The local file to read: the source itself, or what was unpacked.
+        original: The file whose bytes name the run.
+        member: Name inside the archive, or None.
+    """
+
+    uri: str
+    path: Path
+    original: Path
+    member: str | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the original's bytes, hexadecimal."""
+        with self.original.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @property
+    def bytes(self) -> int:
+        """Size of the original, bytes."""
+        return self.original.stat().st_size
+
+    @property
+    def run_id(self) -> str:
+        """`r` and 15 hexadecimal digits of what identifies the source."""
+        identity = self.sha256
+        if self.member is not None:
+            identity = hashlib.sha256(
+                f"{identity}\n{self.member}".encode()
+            ).hexdigest()
+        return "r" + identity[:15]
+
+
+@dataclass(frozen=True)
+class Named:
+    """One thing to import, not opened yet.
+
+    Attributes:
+        uri: Path, URL or `-`.
+        explicit: Whether the user named it himself; a file that a folder merely
+            contains may be passed over.
+    """
+
+    uri: str
+    explicit: bool
+
+
+def expand(names: list[str]) -> list[Named]:
+    """Files, URLs and `-` behind the names: globs matched, folders walked, sorted.
+
+    Raises:
+        UnrecognisedInput: A name is nothing that exists.
+    """
+    found: dict[str, Named] = {}
+    for name in names:
+        for item in _expand_one(name):
+            found.setdefault(item.uri, item)
+    return list(found.values())
+
+
+def _expand_one(name: str) -> Iterator[Named]:
+    path = Path(name)
+    if name == "-" or _is_url(name) or path.is_file():
+        yield Named(name, explicit=True)
+    elif path.is_dir():
+        for inner in sorted(path.rglob("*")):
+            if inner.is_file() and not _is_hidden(inner.relative_to(path)):
+                yield Named(str(inner), explicit=False)
+    elif glob.has_magic(name):
+        matches = sorted(glob.glob(name, recursive=True))
+        if not matches:
+            raise UnrecognisedInput(
+                f"{name}: no file matches", hint="Check the pattern and the folder."
+            )
+        for match in matches:
+            yield from _expand_one(match)
+    elif path.exists():
+        raise UnrecognisedInput(f"{name}: neither a file nor a folder")
+    else:
+        raise UnrecognisedInput(
+            f"{name}: no such file", hint="Check the path; quote a glob or a URL."
+        )
+
+
+def _is_url(name: str) -> bool:
+    return "://" in name
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+@contextmanager
+def opened(item: Named) -> Iterator[list[Source]]:
+    """The files behind one name, unpacked; more than one for an archive.
+
+    Raises:
+        UnrecognisedInput: It cannot be read.
+        ImportFailed: An archive is damaged.
+    """
+    with tempfile.TemporaryDirectory(prefix="traceql-") as scratch:
+        folder = Path(scratch)
+        try:
+            original = _local(item.uri, folder)
+            yield list(_unpacked(item.uri, original, folder))
+        except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile) as error:
+            raise ImportFailed(
+                f"{item.uri}: the archive is damaged: {error}",
+                hint="Fetch the file again.",
+            ) from error
+
+
+def _local(uri: str, folder: Path) -> Path:
+    if uri == "-":
+        return _save(sys.stdin.buffer, folder / "stdin")
+    if not _is_url(uri):
+        return Path(uri)
+    import fsspec
+
+    try:
+        with fsspec.open(uri, "rb") as remote:
+            return _save(remote, folder / (Path(uri).name or "download"))
+    except (OSError, ImportError, ValueError) as error:
+        raise UnrecognisedInput(
+            f"{uri}: cannot be read: {error}",
+            hint="Check the URL; s3://, gs:// and abfs:// need the extra s3, gcs "
+            "or azure.",
+        ) from error
+
+
+def _save(stream: BinaryIO, path: Path) -> Path:
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, _BLOCK)
+    return path
+
+
+def _unpacked(uri: str, original: Path, folder: Path) -> Iterator[Source]:
+    try:
+        with original.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise UnrecognisedInput(f"{uri}: cannot be read: {error.strerror}") from error
+    if magic.startswith(_GZIP):
+        name = Path(uri).name.removesuffix(".gz") or "stdin"
+        with gzip.open(original, "rb") as packed:
+            unpacked = _save(packed, folder / f"unpacked-{name}")  # type: ignore[arg-type]
+        yield Source(uri, unpacked, original)
+    elif magic == _ZIP:
+        with zipfile.ZipFile(original) as archive:
+            for number, info in enumerate(archive.infolist()):
+                if info.is_dir():
+                    continue
+                target = folder / f"{number}-{Path(info.filename).name}"
+                with archive.open(info) as packed:
+                    _save(packed, target)  # type: ignore[arg-type]
+                yield Source(f"{uri}!{info.filename}", target, original, info.filename)
+    else:
+        yield Source(uri, original, original)
