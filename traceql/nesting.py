@@ -24,11 +24,11 @@ _FOREVER = 9_223_372_036_854_775_807
 # Ends come before starts at the same moment, but for ranges without length, whose
 # end follows their start. Of starts at the same moment the longest is the outermost.
 _SWEEP = f"""
-CREATE OR REPLACE TEMP TABLE nest_range AS
+CREATE OR REPLACE TABLE nest_range AS
 SELECT id, pid, tid, ts_ns, greatest(coalesce(end_ns, {_FOREVER}), ts_ns) AS end_ns
 FROM {{relation}};
 
-CREATE OR REPLACE TEMP TABLE nest_open AS
+CREATE OR REPLACE TABLE nest_open AS
 SELECT pid, tid, id, end_ns, rank, depth
 FROM (
     SELECT
@@ -60,7 +60,7 @@ ASOF LEFT JOIN nest_open AS parent
     AND child.depth - 1 = parent.depth
     AND child.rank > parent.rank;
 
-CREATE OR REPLACE TEMP TABLE nest_crossed AS
+CREATE OR REPLACE TABLE nest_crossed AS
 SELECT DISTINCT pid, tid FROM nested WHERE crosses;
 """
 
@@ -84,7 +84,8 @@ def _redo_crossed(con: duckdb.DuckDBPyConnection) -> None:
     of_crossed = (
         "r.pid IS NOT DISTINCT FROM c.pid AND r.tid IS NOT DISTINCT FROM c.tid"
     )
-    ranges = con.execute(
+    # A cursor of its own: a stream holds its connection until its end.
+    ranges = con.cursor().sql(
         "SELECT r.pid, r.tid, r.id, r.ts_ns, r.end_ns FROM nest_range AS r "
         f"SEMI JOIN nest_crossed AS c ON {of_crossed} "
         "ORDER BY r.pid, r.tid, r.ts_ns, r.end_ns DESC, r.id"

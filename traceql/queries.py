@@ -40,6 +40,7 @@ __all__ = [
     "install",
     "kernel_class_sql",
     "missing_input",
+    "prelude_sql",
     "search_path",
 ]
 
@@ -134,25 +135,29 @@ def search_path(catalog: Mapping[str, Query]) -> str:
 def create_sql(catalog: Mapping[str, Query]) -> str:
     """The statements that create every macro, in an order that works.
 
-    They need the schema's tables and views, and `kernel_class_sql` before those.
+    They need the schema's tables and views, and `prelude_sql` before those.
     """
-    schemas = [
-        f"CREATE SCHEMA IF NOT EXISTS {v};" for v in _versions(catalog.values())
-    ]
-    return "\n".join([*schemas, *(query.sql for query in catalog.values())]) + "\n"
+    return "".join(f"{query.sql}\n" for query in catalog.values())
+
+
+def prelude_sql(catalog: Mapping[str, Query]) -> str:
+    """What comes before the tables and views: schemas, search path, kernel_class."""
+    versions = _versions(catalog.values())
+    return (
+        "".join(f"CREATE SCHEMA IF NOT EXISTS {version};\n" for version in versions)
+        + f"SET search_path = '{search_path(catalog)}';\n"
+        + kernel_class_sql()
+    )
 
 
 def install(con: duckdb.DuckDBPyConnection, catalog: Mapping[str, Query]) -> None:
-    """Creates every macro and sets the search path.
+    """Creates every macro, in a database that has the tables and views.
 
     Raises:
         QueryError: DuckDB refuses a macro; the error names its file.
     """
     import duckdb
 
-    for version in _versions(catalog.values()):
-        con.execute(f"CREATE SCHEMA IF NOT EXISTS {version}")
-    con.execute(f"SET search_path = '{search_path(catalog)}'")
     for query in catalog.values():
         try:
             con.execute(query.sql)
@@ -289,3 +294,9 @@ def missing_input(con: duckdb.DuckDBPyConnection, query: Query) -> str | None:
         ):
             return f"The chosen runs hold no {' and no '.join(names)} rows. {advice}"
     return None
+
+
+if __name__ == "__main__":
+    from traceql.query_docs import catalogue_markdown
+
+    print(catalogue_markdown(discover()), end="")

@@ -312,7 +312,9 @@ def _declared(file: _File, line: int, text: str) -> tuple[str, str, str | None]:
     left, assign, default = text.partition(":=")
     name, _, type_ = left.strip().partition(" ")
     if not _NAME.match(name) or not type_.strip():
-        raise file.error(line, f"parameter {text.strip()!r}: write name TYPE := default")
+        raise file.error(
+            line, f"parameter {text.strip()!r}: write name TYPE := default"
+        )
     return name, type_.strip().upper(), default.strip() if assign else None
 
 

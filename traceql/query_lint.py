@@ -48,8 +48,7 @@ def empty_database(
     catalog: Mapping[str, Query], con: duckdb.DuckDBPyConnection
 ) -> None:
     """Creates the schema's tables, empty, its views, and every macro."""
-    con.execute(queries.kernel_class_sql())
-    con.execute("SET search_path = 'main,v1'")
+    con.execute(queries.prelude_sql(catalog))
     schema.load().create(con)
     con.execute(schema.views_sql())
     queries.install(con, catalog)
@@ -66,8 +65,8 @@ def lint(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]:
             found += _lint_select(con, query)
     tables = schema.load()
     found += [
-        f"@param {param.name} is a column of {table.name}: DuckDB would take one for the "
-        f"other in the views and macros that this one uses"
+        f"@param {param.name} is a column of {table.name}: DuckDB would take one for "
+        f"the other in the views and macros that this one uses"
         for param in query.params
         for table in (*tables.tables.values(), *tables.views.values())
         if param.name in [column.name for column in table.columns]

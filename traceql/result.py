@@ -73,9 +73,9 @@ class Result:
 
     def pl(self) -> pl.DataFrame:
         """The rows as a Polars frame; intervals and unions become text."""
-        import polars  # noqa: PLC0415
+        import polars
 
-        from traceql.render._cells import storable  # noqa: PLC0415
+        from traceql.render._cells import storable
 
         return polars.DataFrame(polars.from_arrow(storable(self.table)))
 
@@ -86,7 +86,7 @@ class Result:
             UsageError: pandas is not installed.
         """
         try:
-            import pandas  # noqa: PLC0415
+            import pandas
         except ImportError as err:
             raise UsageError(
                 "pandas is not installed",
@@ -109,7 +109,7 @@ class Result:
         HUGEINT gives int; a timestamp in nanoseconds, which Python has no type
         for, gives its ISO text.
         """
-        from traceql.render._cells import text  # noqa: PLC0415
+        from traceql.render._cells import text
 
         def values(column: pa.ChunkedArray) -> list[Any]:
             kind = column.type
@@ -128,7 +128,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """An escaped HTML table of the first rows, for notebooks."""
-        from traceql.render._shape import shape  # noqa: PLC0415
+        from traceql.render._shape import shape
 
         shown = shape(self, limit=_HTML_ROWS)
         side = ["right" if column.right else "left" for column in shown]

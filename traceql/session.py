@@ -78,8 +78,8 @@ class Session:
 
     def _run(self, text: str) -> pa.Table:
         try:
-            result = self.con.execute(text)
-            return result.to_arrow_table() if result.description else pa.table({})
+            relation = self.con.sql(text)
+            return pa.table({}) if relation is None else relation.to_arrow_table()
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 

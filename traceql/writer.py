@@ -52,7 +52,14 @@ class Writer:
         self._shown: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def write(self, con: duckdb.DuckDBPyConnection, table: str, select: str) -> None:
+    def write(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        table: str,
+        select: str,
+        *,
+        in_order: bool = False,
+    ) -> None:
         """Runs `select` and writes its rows as one part of `table`.
 
         Args:
@@ -60,6 +67,7 @@ class Writer:
             table: A table of the schema.
             select: A SELECT whose columns bear names of the table; absent ones
                 become NULL.
+            in_order: The rows come sorted by time already.
 
         Raises:
             duckdb.Error: The statement failed.
@@ -67,11 +75,15 @@ class Writer:
         """
         names = self._select_columns(con, table, select)
         path = self._staging.part(table)
+        if "ts_ns" in names and not in_order:
+            rows = f"({select}) ORDER BY ts_ns"
+        else:
+            rows = f"({select})"
         try:
-            self._copy(con, table, select, names, path, "CAST")
+            self._copy(con, table, rows, names, path, "CAST")
         except duckdb.ConversionException as error:
             self._count_lossy(con, table, select, names, str(error))
-            self._copy(con, table, select, names, path, "TRY_CAST")
+            self._copy(con, table, rows, names, path, "TRY_CAST")
         with self._lock:
             self.parts[table].append(path)
 
@@ -104,7 +116,7 @@ class Writer:
         self,
         con: duckdb.DuckDBPyConnection,
         table: str,
-        select: str,
+        rows: str,
         names: list[str],
         path: Path,
         cast: str,
@@ -114,9 +126,8 @@ class Writer:
         if foreign:
             raise ValueError(f"{table} has no column {', '.join(sorted(foreign))}")
         values = ", ".join(self._value(c, c.name in names, cast) for c in columns)
-        order = " ORDER BY ts_ns" if columns[0].name == "ts_ns" else ""
         con.execute(
-            f"COPY (SELECT {values} FROM ({select}){order}) TO '{path}' "
+            f"COPY (SELECT {values} FROM {rows}) TO '{path}' "
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
         )
 

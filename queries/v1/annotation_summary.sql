@@ -1,11 +1,12 @@
 -- @title Annotations
 -- Ranges that the user or a framework drew (NVTX, record_function, name scopes), by
 -- name: how often and how long. Durations are summed, so time inside nested ranges
--- counts in every level. A range that the capture cut ends, as in nsys, at the last time
--- of any annotation of its run, and is counted in unfinished_count. Marks have no time.
--- Annotations that start in the window count whole. Equals nvtx_sum of nsys stats; with
--- only_kind push_pop nvtx_pushpop_sum, with start_end nvtx_startend_sum. Quantiles are exact,
--- by linear interpolation; the standard deviation is the sample's, 0 for one.
+-- counts in every level. A range that the capture cut ends, as in nsys, at the last
+-- time of any annotation of its run, and is counted in unfinished_count. Marks have no
+-- time. Annotations that start in the window count whole. Equals nvtx_sum of nsys
+-- stats; with only_kind push_pop nvtx_pushpop_sum, with start_end nvtx_startend_sum.
+-- Quantiles are exact, by linear interpolation; the standard deviation is the sample's,
+-- 0 for one.
 -- @param only_kind VARCHAR push_pop, start_end or mark; NULL for all.
 -- @param top BIGINT Rows per run, by total time; NULL for all.
 -- @param time_window VARCHAR capture, gpu or steps.
@@ -13,13 +14,13 @@
 -- @param to_ns BIGINT End of a range, ns since the run's origin.
 -- @column run_id id key The run.
 -- @column kind text key push_pop, start_end or mark.
--- @column name text key Domain and text as "domain:text"; the text alone where no domain
---     is recorded.
+-- @column name text key Domain and text as "domain:text"; the text alone where no
+--     domain is recorded.
 -- @column annotation_count count neutral Ranges or marks.
 -- @column unfinished_count count lower Ranges that the capture cut.
 -- @column total_ns ns lower Sum of durations.
--- @column sum_pct pct neutral total_ns over the sum of all ranges of the chosen kinds in
---     the window.
+-- @column sum_pct pct neutral total_ns over the sum of all ranges of the chosen kinds
+--     in the window.
 -- @column mean_ns ns lower Mean duration.
 -- @column median_ns ns lower Median duration.
 -- @column min_ns ns lower Shortest.
@@ -32,8 +33,9 @@
 -- @column window_end_ns ns neutral End of the window, ns since the run's origin.
 -- @key run_id, kind, name
 -- @chart bar x=total_ns y=name
--- @requires annotation Annotate the program: nvtx.annotate or torch.cuda.nvtx.range_push
---     with nsys profile -t cuda,nvtx, or torch.profiler.record_function.
+-- @requires annotation Annotate the program: nvtx.annotate or
+--     torch.cuda.nvtx.range_push with nsys profile -t cuda,nvtx, or
+--     torch.profiler.record_function.
 -- @since 0.1
 CREATE MACRO annotation_summary(
     only_kind VARCHAR := NULL,

@@ -5,7 +5,8 @@
 -- those whose api_group is cuda: runtime and driver calls together) and osrt_sum.
 -- Quantiles are exact, by linear interpolation; the standard deviation is the sample's,
 -- 0 for one.
--- @param only_api VARCHAR One API or group, such as cuda, cuda_runtime or osrt; NULL for all.
+-- @param only_api VARCHAR One API or group, such as cuda, cuda_runtime or osrt; NULL
+--     for all.
 -- @param top BIGINT Rows per run and group, by total time; NULL for all.
 -- @param time_window VARCHAR capture, gpu or steps.
 -- @param from_ns BIGINT Start of a range, ns since the run's origin.

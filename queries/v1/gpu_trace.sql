@@ -1,9 +1,9 @@
 -- @title GPU trace
 -- One row per GPU operation, in time order: kernels, copies, fills, and CUDA graphs
--- traced as a whole. Operations that start in the window, whole. Equals
--- cuda_gpu_trace of nsys stats but for the throughput, which is exact here and divided
--- in integers there, for a fill's memory, which is its destination here and its source
--- there, and for the names of copies and fills.
+-- traced as a whole. Operations that start in the window, whole. Equals cuda_gpu_trace
+-- of nsys stats but for the throughput, which is exact here and divided in integers
+-- there, for a fill's memory, which is its destination here and its source there, and
+-- for the names of copies and fills.
 -- @param top BIGINT Only the longest so many of each run; NULL for all.
 -- @param time_window VARCHAR capture, gpu or steps.
 -- @param from_ns BIGINT Start of a range, ns since the run's origin.

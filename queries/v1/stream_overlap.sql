@@ -50,33 +50,34 @@ streams AS MATERIALIZED (
     FROM busy
     GROUP BY run_id, device_id, context_id, stream_id, pid
 ),
--- A sweep holds up to 120 streams as the bits of one number. More streams form groups
--- of 60, and each two groups have a sweep.
+-- Streams form groups of 60. Each two groups have a sweep, which holds its streams as
+-- the bits of one number; a single group has one to itself.
 grouped AS (
     SELECT
         run_id, device_id, context_id, stream_id, pid, device_no, stream_no, stream_count,
-        stream_no // 60 AS own_group,
-        unnest(range((stream_count + 59) // 60)) AS other_group
-    FROM streams
+        stream_no // 60 AS own_group, other_group
+    FROM (
+        SELECT
+            run_id, device_id, context_id, stream_id, pid, device_no, stream_no,
+            stream_count, unnest(range((stream_count + 59) // 60)) AS other_group
+        FROM streams
+    )
+    WHERE other_group <> own_group OR stream_count <= 60
 ),
 bits AS MATERIALIZED (
     SELECT
         run_id, device_id, context_id, stream_id, pid, device_no, stream_no,
-        least(stream_count, 120) AS bit_count,
-        CASE WHEN stream_count <= 120 THEN 0
-            ELSE (least(own_group, other_group) << 32)
-                + greatest(own_group, other_group)
-        END AS sweep,
-        CASE WHEN stream_count <= 120 THEN stream_no
-            ELSE stream_no % 60 + 60 * CAST(own_group > other_group AS BIGINT)
-        END AS stream_bit
+        dense_rank() OVER (
+            ORDER BY
+                device_no, least(own_group, other_group),
+                greatest(own_group, other_group)
+        ) AS sweep,
+        stream_no % 60 + 60 * CAST(own_group > other_group AS BIGINT) AS stream_bit
     FROM grouped
-    WHERE CASE WHEN stream_count <= 120
-        THEN other_group = 0 ELSE own_group <> other_group END
 ),
 events AS (
     SELECT
-        bits.device_no, bits.sweep, unnest([busy.start_ns, busy.end_ns]) AS at_ns,
+        bits.sweep, unnest([busy.start_ns, busy.end_ns]) AS at_ns,
         unnest([
             CAST(1 AS HUGEINT) << CAST(stream_bit AS HUGEINT),
             -(CAST(1 AS HUGEINT) << CAST(stream_bit AS HUGEINT))
@@ -92,58 +93,58 @@ events AS (
 -- Within a tie the running sum means nothing, and has no time.
 swept AS (
     SELECT
-        device_no, sweep, sum(change) OVER (moments ROWS UNBOUNDED PRECEDING) AS mask,
+        sweep, sum(change) OVER (moments ROWS UNBOUNDED PRECEDING) AS mask,
         lead(at_ns) OVER moments - at_ns AS time_ns
     FROM events
-    WINDOW moments AS (PARTITION BY device_no, sweep ORDER BY at_ns)
+    WINDOW moments AS (PARTITION BY sweep ORDER BY at_ns)
 ),
 masks AS (
-    SELECT device_no, sweep, mask, sum(time_ns) AS time_ns
+    SELECT
+        sweep, CAST(mask & ((CAST(1 AS HUGEINT) << 60) - 1) AS BIGINT) AS low,
+        CAST(mask >> 60 AS BIGINT) AS high, CAST(sum(time_ns) AS BIGINT) AS time_ns
     FROM swept
     WHERE time_ns > 0 AND mask > 0
-    GROUP BY device_no, sweep, mask
+    GROUP BY sweep, mask
 ),
 -- Masks of many streams may be as many as the events: they are added up by pairs of
--- six bits first, of which there are few.
+-- six bits first, of which there are few. The pair's places and bits are one number.
 sixes AS (
-    SELECT device_no, sweep, mask, time_ns, i, (mask >> (6 * i)) & 63 AS i_bits
+    SELECT
+        sweep, low, high, time_ns, i,
+        CASE WHEN i < 10 THEN low >> (6 * i) ELSE high >> (6 * i - 60) END & 63 AS i_bits
     FROM masks
-    CROSS JOIN (SELECT CAST(unnest(range(20)) AS HUGEINT) AS i)
+    CROSS JOIN (SELECT unnest(range(20)) AS i)
     WHERE i_bits <> 0
 ),
 six_pairs AS (
     SELECT
-        device_no, sweep, CAST(i AS BIGINT) AS i, CAST(j AS BIGINT) AS j,
-        CAST(i_bits AS BIGINT) AS i_bits,
-        CAST((mask >> (6 * j)) & 63 AS BIGINT) AS j_bits, sum(time_ns) AS time_ns
+        sweep, (i << 17) + (j << 12) + (i_bits << 6) + (
+            CASE WHEN j < 10 THEN low >> (6 * j) ELSE high >> (6 * j - 60) END & 63
+        ) AS pair,
+        sum(time_ns) AS time_ns
     FROM sixes
-    JOIN (SELECT CAST(unnest(range(20)) AS HUGEINT) AS j) ON i <= j
-    WHERE j_bits <> 0
-    GROUP BY ALL
+    JOIN (SELECT unnest(range(20)) AS j) ON i <= j
+    WHERE pair & 63 <> 0
+    GROUP BY sweep, pair
 ),
 bit_pairs AS (
     SELECT
-        device_no, sweep, 6 * i + i_bit AS a_bit, 6 * j + j_bit AS b_bit,
+        sweep, 6 * (pair >> 17) + i_bit AS a_bit, 6 * ((pair >> 12) & 31) + j_bit AS b_bit,
         CAST(sum(time_ns) AS BIGINT) AS overlap_ns
     FROM six_pairs
     CROSS JOIN (SELECT unnest(range(6)) AS i_bit)
     CROSS JOIN (SELECT unnest(range(6)) AS j_bit)
-    WHERE (i_bits >> i_bit) & 1 = 1 AND (j_bits >> j_bit) & 1 = 1
-        AND 6 * i + i_bit < 6 * j + j_bit
-    GROUP BY ALL
+    WHERE (pair >> (6 + i_bit)) & 1 = 1 AND (pair >> j_bit) & 1 = 1 AND a_bit < b_bit
+    GROUP BY sweep, a_bit, b_bit
 ),
 -- Several sweeps may have found the same overlap.
 common AS (
     SELECT
         a.device_no, a.stream_no AS a_no, b.stream_no AS b_no,
         max(overlap_ns) AS overlap_ns
-    FROM bit_pairs AS pair
-    JOIN bits AS a
-        ON pair.device_no = a.device_no AND pair.sweep = a.sweep
-        AND pair.a_bit = a.stream_bit
-    JOIN bits AS b
-        ON pair.device_no = b.device_no AND pair.sweep = b.sweep
-        AND pair.b_bit = b.stream_bit
+    FROM bit_pairs
+    JOIN bits AS a ON bit_pairs.sweep = a.sweep AND bit_pairs.a_bit = a.stream_bit
+    JOIN bits AS b ON bit_pairs.sweep = b.sweep AND bit_pairs.b_bit = b.stream_bit
     GROUP BY a.device_no, a.stream_no, b.stream_no
 )
 SELECT

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import duckdb
 import pytest
 
 from traceql.cli.entry import run
@@ -20,31 +19,25 @@ from traceql.store import open_store
 HOSTILE = "\x1b]0;owned\x07<b>[red]gemm\x9b31m"
 FIRST, SECOND = "raaaa00000000001", "rbbbb00000000002"
 
-_ARROW = {
-    "VARCHAR": pa.string(),
-    "JSON": pa.string(),
-    "BIGINT": pa.int64(),
-    "INTEGER": pa.int32(),
-    "DOUBLE": pa.float64(),
+_ROWS = {
+    # Kernels one after the other, every second one with a hostile name.
+    "kernel": """
+        SELECT '' AS run_id, 1000 * n AS ts_ns, 100 + n AS dur_ns, n AS kernel_id,
+            if(n % 2 = 1, $hostile, 'relu') AS name, 0 AS device_id
+        FROM range($count) AS kernel (n)""",
+    "run": """
+        SELECT '' AS run_id, 0 AS first_ts_ns, 1000 * $count AS span_ns
+        WHERE $hostile <> ''""",
 }
 
 
-def kernels(count: int) -> pa.Table:
-    """Kernels one after the other, every second one with a hostile name."""
-    given = {
-        "ts_ns": [1000 * n for n in range(count)],
-        "dur_ns": [100 + n for n in range(count)],
-        "kernel_id": list(range(count)),
-        "name": [HOSTILE if n % 2 else "relu" for n in range(count)],
-        "device_id": [0] * count,
-    }
-    columns = load().tables["kernel"].stored
-    return pa.table(
-        {
-            c.name: pa.array(given.get(c.name, [None] * count), _ARROW[c.type])
-            for c in columns
-        }
-    )
+def write_rows(table: str, count: int, path: Path) -> None:
+    """Writes a part of `table` as the schema wants it."""
+    with duckdb.connect() as con:
+        load().create(con)
+        rows = {"count": count, "hostile": HOSTILE}
+        con.execute(f"INSERT INTO {table} BY NAME {_ROWS[table]}", rows)
+        con.execute(f"COPY (SELECT * EXCLUDE run_id FROM {table}) TO '{path}'")
 
 
 @pytest.fixture
@@ -53,7 +46,8 @@ def store(tmp_path: Path) -> str:
     made = open_store(tmp_path / "a store", create=True)
     for run_id, count, label in ((FIRST, 4, "baseline"), (SECOND, 6, None)):
         with made.stage(run_id) as staging:
-            pq.write_table(kernels(count), staging.part("kernel"))
+            for table in _ROWS:
+                write_rows(table, count, staging.part(table))
             staging.commit(
                 importer={"name": "test", "version": "1"},
                 source={"uri": f"/data/{HOSTILE}.sqlite", "sha256": "00", "bytes": 9},

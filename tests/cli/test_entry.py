@@ -45,7 +45,7 @@ def commands(
     return found
 
 
-ALL = commands(root)  # type: ignore[arg-type]
+ALL = commands(root)
 
 
 def test_version_is_printed_without_click_or_anything_heavy() -> None:
@@ -83,7 +83,7 @@ def test_the_commands_are_those_of_the_design() -> None:
     } <= names
 
 
-@pytest.mark.parametrize(("path", "command"), ALL, ids=lambda v: str(v))
+@pytest.mark.parametrize(("path", "command"), ALL, ids=str)
 def test_every_command_and_option_says_what_it_does(
     path: tuple[str, ...], command: click.Command
 ) -> None:

@@ -133,7 +133,7 @@ def test_own_queries(cli: Cli, store: str, tmp_path: Path) -> None:
 
 def test_sql_from_text_stdin_and_file(cli: Cli, store: str, tmp_path: Path) -> None:
     at = ("--store", store, "--run", "all", "--format", "csv")
-    text = "SELECT run_id, count(*) AS n FROM kernel GROUP BY ALL ORDER BY ALL"
+    text = "SELECT run_id, count(*) AS n FROM kernel GROUP BY ALL ORDER BY n"
     expected = f"run_id,n\n{FIRST},4\n{SECOND},6\n"
     assert cli("sql", text, *at).out == expected
     assert cli("sql", "-", *at, stdin=text).out == expected
@@ -149,8 +149,7 @@ def test_sql_of_several_statements_gives_the_last(cli: Cli, store: str) -> None:
     at = ("--store", store, "--run", "all", "--format", "csv")
     text = "CREATE TABLE t AS SELECT 1 AS a; SELECT a + 1 AS b FROM t"
     assert cli("sql", text, *at).out == "b\n2\n"
-    silent = cli("sql", "CREATE TABLE t AS SELECT 1 AS a", "--store", store)
-    assert (silent.code, silent.out) == (0, "")
+    assert cli("sql", "SET threads = 1", *at).code == 0
 
 
 def test_sql_calls_queries_and_keeps_big_integers(cli: Cli, store: str) -> None:

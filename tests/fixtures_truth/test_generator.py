@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures import make_fixtures
@@ -84,6 +84,7 @@ INTERVALS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(INTERVALS, INTERVALS)
 def test_intervals_agree_with_counting_points(
     a: list[tuple[int, int]], b: list[tuple[int, int]]

@@ -193,13 +193,35 @@ def test_table_keeps_numbers_whole_and_cuts_names_in_the_middle() -> None:
 
 def test_table_says_what_it_leaves_out() -> None:
     stream = io.BytesIO()
-    wide = of(**{f"column_{n}": [10**15 + n] * 150 for n in range(9)})
+    wide = of(**{f"column_{n}": list(range(10**15, 10**15 + 150)) for n in range(9)})
     remark = render(wide, "table", stream, View(width=80))
     assert remark is not None
     assert "100 of 150 rows" in remark
-    assert "of 9 columns" in remark
+    assert "no room for" in remark
     assert "column_8" in remark
     assert render(of(a=[1]), "table", stream, View(width=80)) is None
+
+
+def test_table_without_room_tells_once_what_is_the_same_in_every_row() -> None:
+    result = of(
+        run_id=["r0123456789abcde"] * 3,
+        window=["capture"] * 3,
+        **{f"n{i}": [10**15, 2, i] for i in range(3)},
+    )
+    stream = io.BytesIO()
+    remark = render(result, "table", stream, View(width=80))
+    assert remark == "(in every row shown: run_id = r0123456789abcde, window = capture)"
+    assert stream.getvalue().split()[:3] == [b"n0", b"n1", b"n2"]
+    assert b"run_id" in rendered(result, "table")
+    alike = of(**{f"column_{i}": ["x" * 30] * 2 for i in range(4)})
+    assert b"column_0" in rendered(alike, "table", View(width=80))
+
+
+def test_a_single_row_without_room_is_turned_on_its_side() -> None:
+    result = of(**{f"column_{n}": [n * 10**12] for n in range(9)})
+    lines = rendered(result, "table", View(width=80)).decode().splitlines()
+    assert len(lines) == 11
+    assert lines[-1].split() == ["column_8", "8,000,000,000,000"]
 
 
 def test_table_measures_wide_characters() -> None:

@@ -14,10 +14,10 @@ def main() -> None:
     """Runs the command line and exits with its code."""
     if sys.argv[1:] == ["--version"]:
         # In a blink: click alone takes longer to import than Python to start.
-        from traceql import __version__  # noqa: PLC0415
+        from traceql import __version__
 
         sys.stdout.write(f"traceql {__version__}\n")
         return
-    from traceql.cli.entry import run  # noqa: PLC0415
+    from traceql.cli.entry import run
 
     sys.exit(run(sys.argv[1:]))

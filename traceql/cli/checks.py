@@ -65,28 +65,28 @@ def _versions() -> Iterator[Check]:
 
 
 def _schema() -> str:
-    from traceql import schema  # noqa: PLC0415
+    from traceql import schema
 
     loaded = schema.load()
     return f"{loaded.version}: {len(loaded.tables)} tables, {len(loaded.views)} views"
 
 
 def _queries() -> str:
-    from traceql import queries  # noqa: PLC0415
+    from traceql import queries
 
     catalog = queries.discover()
     return f"{sum(not query.private for query in catalog.values())} queries"
 
 
 def _formats() -> str:
-    from traceql import importers  # noqa: PLC0415
+    from traceql import importers
 
     found = importers.registry().values()
     return "; ".join(f"{importer.name}: {importer.title}" for importer in found)
 
 
 def _store(given: str | None) -> str:
-    from traceql.store import MARKER, open_store  # noqa: PLC0415
+    from traceql.store import MARKER, open_store
 
     store = open_store(given)
     if given:
@@ -102,7 +102,7 @@ def _store(given: str | None) -> str:
 
 
 def _writable(given: str | None) -> str:
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.store import open_store
 
     path = open_store(given).path
     if "://" in path:
@@ -116,7 +116,7 @@ def _writable(given: str | None) -> str:
 
 
 def _memory_limit() -> str:
-    from traceql.session import MEMORY_LIMIT  # noqa: PLC0415
+    from traceql.session import MEMORY_LIMIT
 
     return f"{MEMORY_LIMIT} a session; --memory-limit changes it"
 

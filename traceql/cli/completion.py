@@ -14,7 +14,7 @@ def command(shell: str) -> None:
     bash, zsh: eval "$(traceql completion bash)"; fish: traceql completion fish |
     source.
     """
-    from traceql.cli.entry import root  # noqa: PLC0415
+    from traceql.cli.entry import root
 
     completion = get_completion_class(shell)
     if completion is None:

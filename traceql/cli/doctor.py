@@ -16,7 +16,7 @@ def command(store: str | None, output: Output) -> int:
 
     Versions, store, limits, tools and resources; no network is used.
     """
-    from traceql.cli.checks import checks_result, run_checks  # noqa: PLC0415
+    from traceql.cli.checks import checks_result, run_checks
 
     checks = run_checks(store)
     output.show(checks_result(checks))

@@ -48,10 +48,10 @@ def command(
     SOURCES are files, folders, globs, URLs or - for standard input.
     Prints run id, status, rows, seconds, label and source of each, tab-separated.
     """
-    from traceql.cli.outcomes import line, remarks  # noqa: PLC0415
-    from traceql.cli.progress import progress_bar  # noqa: PLC0415
-    from traceql.ingest import ingest  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.outcomes import line, remarks
+    from traceql.cli.progress import progress_bar
+    from traceql.ingest import ingest
+    from traceql.store import open_store
 
     with progress_bar(quiet) as progress:
         target = open_store(store, create=True)

@@ -69,9 +69,12 @@ def _time(text: str) -> dt.datetime | None:
 def manifest_result(run: Run) -> Result:
     """One row for each fact of a manifest: its dotted name and its value."""
     fields = asdict(run.manifest)
-    fields["rows"] = run.rows
-    for listed, key in (("diagnostics", "code"), ("files", "path")):
-        fields[listed] = {entry.pop(key): entry for entry in fields[listed]}
+    found = {entry.pop("code"): entry for entry in fields.pop("diagnostics")}
+    files = {entry.pop("path"): entry for entry in fields.pop("files")}
+    columns = fields.pop("columns")
+    # What is long comes last.
+    fields |= {"rows": run.rows, "diagnostics": found, "columns": columns}
+    fields |= {"files": files}
     rows = [{"field": name, "value": value} for name, value in _flat(fields)]
     types = {"field": pa.string(), "value": pa.string()}
     return Result.of_rows(rows, types, run.label or run.run_id)

@@ -55,7 +55,7 @@ def complete_runs(
     items = [CompletionItem(word) for word in ("@latest", "@prev", "all")]
     # A shell that is completing has no place to show an error.
     with contextlib.suppress(Exception):
-        from traceql.store import open_store  # noqa: PLC0415
+        from traceql.store import open_store
 
         for run in open_store(ctx.params.get("store")).runs():
             items.append(CompletionItem(run.run_id, help=printable(run.label or "")))
@@ -69,7 +69,7 @@ def complete_queries(
 ) -> list[CompletionItem]:
     """Names of the public queries, with their titles."""
     with contextlib.suppress(Exception):
-        from traceql.queries import discover  # noqa: PLC0415
+        from traceql.queries import discover
 
         return [
             CompletionItem(query.name, help=query.title)
@@ -143,8 +143,10 @@ class Output:
     def _to_stdout(self, result: Result) -> str | None:
         stream = sys.stdout.buffer
         terminal = sys.stdout.isatty()
+        # A pipe has no width, unless the user gives it one.
+        fitted = terminal or os.environ.get("COLUMNS", "").isdigit()
         view = View(
-            width=shutil.get_terminal_size().columns if terminal else None,
+            width=shutil.get_terminal_size().columns if fitted else None,
             terminal=terminal,
             color=terminal and "NO_COLOR" not in os.environ,
         )
@@ -213,8 +215,8 @@ class Reading:
 
     def open(self) -> Session:
         """A session over the chosen runs; says so when it chose the latest itself."""
-        from traceql.session import open_session  # noqa: PLC0415
-        from traceql.store import open_store  # noqa: PLC0415
+        from traceql.session import open_session
+        from traceql.store import open_store
 
         store = open_store(self.store)
         runs = chosen_runs(store, self.selectors)

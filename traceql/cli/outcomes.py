@@ -41,6 +41,6 @@ def remarks(outcome: Outcome, quiet: bool = False) -> Iterator[str]:
         if finding.severity != "info":
             example = f" (e.g. {finding.example})" if finding.example else ""
             yield (
-                f"{finding.severity.replace('_', ' ')}: {outcome.source}: "
+                f"{outcome.source}: {finding.severity.replace('_', ' ')}: "
                 f"{finding.code} x{finding.count}: {finding.message}{example}"
             )

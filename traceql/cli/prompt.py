@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,6 @@ from traceql.cli.catalogue import catalogue_result, page
 from traceql.cli.options import Output, note
 from traceql.errors import TraceQLError
 from traceql.queries import find
-from traceql.query_file import bare_sql
 
 if TYPE_CHECKING:
     from traceql.session import Session
@@ -32,6 +32,12 @@ SQL ends with ; and may have several lines.
 _TABLES = """\
 SELECT table_name, if(table_type = 'VIEW', 'view', 'table') AS kind
 FROM information_schema.tables WHERE table_schema = 'main' ORDER BY table_name"""
+
+
+# Comments, strings and quoted names that have their end.
+_CLOSED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*\"""", re.DOTALL
+)
 
 
 class Prompt:
@@ -67,7 +73,7 @@ class Prompt:
                     return 0
 
     def _show(self, statement: str) -> None:
-        if not bare_sql(statement).strip(" \n\t;"):
+        if not _CLOSED.sub("x", statement).strip(" \n\t;"):
             return
         with _told():
             self.output.show(self.session.sql(statement))
@@ -109,7 +115,7 @@ def note_lines(text: str) -> None:
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
     """Errors of a statement are shown, and the prompt goes on."""
-    import duckdb  # noqa: PLC0415
+    import duckdb
 
     try:
         yield
@@ -122,9 +128,9 @@ def _told() -> Iterator[None]:
 
 
 def _complete(text: str) -> bool:
-    bare = bare_sql(text)
-    # A quote that is left has no end yet: its ; is part of the string.
-    return bare.rstrip().endswith(";") and "'" not in bare
+    # A quote that is left has no end yet: its ; is part of the text in it.
+    rest = _CLOSED.sub(" ", text)
+    return rest.rstrip().endswith(";") and not set(rest) & {"'", '"'}
 
 
 def _read(prompt: str) -> str:
@@ -141,7 +147,7 @@ def _read(prompt: str) -> str:
 def _history() -> Iterator[None]:
     """Line editing with a history that lasts, where there is a terminal."""
     try:
-        import readline  # noqa: PLC0415
+        import readline
     except ImportError:
         readline = None  # type: ignore[assignment]
     if readline is None or not sys.stdin.isatty():

@@ -27,8 +27,8 @@ def command(
 
     One file that opens from disk, offline.
     """
-    from traceql.report import write_report  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.report import write_report
+    from traceql.store import open_store
 
     target = open_store(store)
     runs = chosen_runs(target, selectors)

@@ -20,9 +20,9 @@ def command(no_cli: bool, reading: Reading) -> int:
     duckdb_cli = None if no_cli else shutil.which("duckdb")
     session = reading.open()
     if duckdb_cli:
-        from traceql.cli.duckdb_cli import run_cli  # noqa: PLC0415
+        from traceql.cli.duckdb_cli import run_cli
 
         return run_cli(duckdb_cli, session.script(), reading.limits)
-    from traceql.cli.prompt import Prompt  # noqa: PLC0415
+    from traceql.cli.prompt import Prompt
 
     return Prompt(session).run()

@@ -32,9 +32,9 @@ CREATE MACRO json_of(pairs) AS
 -- process and correlation. Where two calls share one (a driver call inside its runtime
 -- call), the outermost launched: the earliest start, then the latest end.
 CREATE TABLE launch (
-    pid BIGINT, correlation_id BIGINT, api_call_id BIGINT, ts_ns BIGINT, end_ns BIGINT,
-    function VARCHAR
+    pid BIGINT, correlation_id BIGINT, api_call_id BIGINT, ts_ns BIGINT, end_ns BIGINT
 );
+CREATE TABLE sync_call (api_call_id BIGINT, function VARCHAR);
 CREATE TABLE nvtx (
     row_id BIGINT, ts_ns BIGINT, end_ns BIGINT, event_type INTEGER, text VARCHAR,
     pid BIGINT, tid BIGINT, end_tid BIGINT, domain_id BIGINT, category BIGINT,
@@ -59,8 +59,18 @@ WHERE EXISTS (
     FROM gpu_of_ordinal AS a JOIN gpu_of_ordinal AS b
         ON (a.ordinal = b.ordinal) <> (a.gpu_id = b.gpu_id)
 );
--- GPU number of the target -> device_id.
+-- GPU number of the target -> device_id. Exports of 2020 list CUDA's devices apart and
+-- do not say which GPU each is: then only a name that occurs once in both tells.
 CREATE TABLE device_of_gpu AS
+WITH named_once AS (
+    SELECT name, min(deviceId) AS device_id
+    FROM TARGET_INFO_CUDA_GPU
+    GROUP BY name
+    HAVING count(DISTINCT deviceId) = 1
+        AND name IN (
+            SELECT name FROM TARGET_INFO_GPU GROUP BY name HAVING count(*) = 1
+        )
+)
 SELECT
     gpu.row_id, coalesce(gpu.id, gpu.deviceId) AS gpu_id,
     CASE
@@ -69,9 +79,11 @@ SELECT
             SELECT min(o.ordinal) FROM gpu_of_ordinal AS o WHERE o.gpu_id = gpu.id
         )
         WHEN (SELECT count(cuDevice) FROM TARGET_INFO_GPU) > 0 THEN gpu.cuDevice
+        WHEN EXISTS (FROM TARGET_INFO_CUDA_GPU) THEN named_once.device_id
         ELSE coalesce(gpu.id, gpu.deviceId)
     END AS device_id
-FROM TARGET_INFO_GPU AS gpu;
+FROM TARGET_INFO_GPU AS gpu
+LEFT JOIN named_once ON named_once.name = gpu.name;
 
 CREATE TABLE stream_info AS
 SELECT
@@ -93,14 +105,10 @@ SELECT
         launch.api_call_id,
         CAST(launch.ts_ns AS HUGEINT) * 9223372036854775807 - launch.end_ns
     ) AS api_call_id,
-    min(launch.ts_ns) AS launch_ts_ns,
-    arg_min(
-        launch.function,
-        CAST(launch.ts_ns AS HUGEINT) * 9223372036854775807 - launch.end_ns
-    ) AS function
+    min(launch.ts_ns) AS launch_ts_ns
 FROM launch
 SEMI JOIN (
-    SELECT DISTINCT gpu_pid(globalPid) AS pid, correlationId AS correlation_id
+    SELECT gpu_pid(globalPid) AS pid, correlationId AS correlation_id
     FROM query_table(chunk)
     WHERE correlationId <> 0
 ) USING (pid, correlation_id)
@@ -129,13 +137,14 @@ LEFT JOIN names AS n ON n.id = r.nameId
 
 -- @stage FROM CUPTI_ACTIVITY_KIND_RUNTIME
 INSERT INTO launch
-SELECT
-    pid_of(r.globalTid), r.correlationId, row_key(1, r.row_id), r."start", r."end",
-    -- Only synchronisations ask for the function, and there are few.
-    CASE WHEN n.is_sync THEN CAST(n.function AS VARCHAR) END
+SELECT pid_of(globalTid), correlationId, row_key(1, row_id), "start", "end"
+FROM CUPTI_ACTIVITY_KIND_RUNTIME
+WHERE correlationId <> 0;
+INSERT INTO sync_call
+SELECT row_key(1, r.row_id), n.function
 FROM CUPTI_ACTIVITY_KIND_RUNTIME AS r
-LEFT JOIN names AS n ON n.id = r.nameId
-WHERE r.correlationId <> 0
+JOIN names AS n ON n.id = r.nameId
+WHERE n.is_sync
 
 -- @rows api_call FROM OSRT_API
 SELECT
@@ -242,6 +251,40 @@ FROM (
 INSERT INTO host_process
 SELECT min(pid) FROM launch HAVING count(DISTINCT pid) = 1
 
+-- @stage FROM CUPTI_ACTIVITY_KIND_KERNEL
+-- Few combinations of these occur: spelled out once each, and joined as an ENUM.
+CREATE OR REPLACE TEMP TABLE kernel_extra_text AS
+SELECT
+    *,
+    '{' || nullif(concat_ws(
+        ',',
+        '"cacheConfig":' || cacheConfig,
+        '"sharedMemoryExecuted":' || sharedMemoryExecuted,
+        '"sharedMemoryLimitConfig":' || sharedMemoryLimitConfig,
+        '"sharedMemoryRequestedPercentage":' || sharedMemoryRequestedPercentage,
+        '"clusterSchedulingPolicy":' || nullif(clusterSchedulingPolicy, 0),
+        '"maxPotentialClusterSize":' || nullif(maxPotentialClusterSize, 0),
+        '"maxActiveClusters":' || nullif(maxActiveClusters, 0),
+        '"qmdBulkReleaseDone":' || nullif(qmdBulkReleaseDone, 0),
+        '"qmdPreexitDone":' || nullif(qmdPreexitDone, 0),
+        '"qmdLastCtaDone":' || nullif(qmdLastCtaDone, 0),
+        '"tensorSizeMinusOneElements":'
+            || CAST(to_json(tensorSizeMinusOneElements) AS VARCHAR)
+    ), '') || '}' AS extra
+FROM (
+    SELECT DISTINCT
+        cacheConfig, sharedMemoryExecuted, sharedMemoryLimitConfig,
+        sharedMemoryRequestedPercentage, clusterSchedulingPolicy,
+        maxPotentialClusterSize, maxActiveClusters, qmdBulkReleaseDone,
+        qmdPreexitDone, qmdLastCtaDone, tensorSizeMinusOneElements
+    FROM CUPTI_ACTIVITY_KIND_KERNEL
+);
+CREATE OR REPLACE TEMP TYPE kernel_extra_value AS ENUM (
+    SELECT DISTINCT extra FROM kernel_extra_text WHERE extra IS NOT NULL
+);
+CREATE OR REPLACE TEMP TABLE kernel_extra AS
+SELECT * REPLACE (CAST(extra AS kernel_extra_value) AS extra) FROM kernel_extra_text;
+
 -- @rows kernel FROM CUPTI_ACTIVITY_KIND_KERNEL
 SELECT
     k."start" AS ts_ns, k."end" - k."start" AS dur_ns,
@@ -267,21 +310,7 @@ SELECT
     k.dynamicSharedMemory AS dynamic_shared_memory_bytes,
     k.localMemoryPerThread AS local_memory_per_thread_bytes,
     k.localMemoryTotal AS local_memory_total_bytes,
-    '{' || nullif(concat_ws(
-        ',',
-        '"cacheConfig":' || k.cacheConfig,
-        '"sharedMemoryExecuted":' || k.sharedMemoryExecuted,
-        '"sharedMemoryLimitConfig":' || k.sharedMemoryLimitConfig,
-        '"sharedMemoryRequestedPercentage":' || k.sharedMemoryRequestedPercentage,
-        '"clusterSchedulingPolicy":' || nullif(k.clusterSchedulingPolicy, 0),
-        '"maxPotentialClusterSize":' || nullif(k.maxPotentialClusterSize, 0),
-        '"maxActiveClusters":' || nullif(k.maxActiveClusters, 0),
-        '"qmdBulkReleaseDone":' || nullif(k.qmdBulkReleaseDone, 0),
-        '"qmdPreexitDone":' || nullif(k.qmdPreexitDone, 0),
-        '"qmdLastCtaDone":' || nullif(k.qmdLastCtaDone, 0),
-        '"tensorSizeMinusOneElements":' || CAST(to_json(k.tensorSizeMinusOneElements)
-            AS VARCHAR)
-    ), '') || '}' AS extra
+    x.extra
 FROM CUPTI_ACTIVITY_KIND_KERNEL AS k
 LEFT JOIN names AS n ON n.id = k.demangledName
 LEFT JOIN names AS s ON s.id = k.shortName
@@ -293,6 +322,18 @@ LEFT JOIN device_map AS d
 LEFT JOIN stream_info AS i
     ON i.pid = pid_of(k.globalPid) AND i.context_id = k.contextId
     AND i.stream_id = k.streamId
+LEFT JOIN kernel_extra AS x
+    ON x.cacheConfig IS NOT DISTINCT FROM k.cacheConfig
+    AND x.sharedMemoryExecuted IS NOT DISTINCT FROM k.sharedMemoryExecuted
+    AND x.sharedMemoryLimitConfig IS NOT DISTINCT FROM k.sharedMemoryLimitConfig
+    AND x.sharedMemoryRequestedPercentage IS NOT DISTINCT FROM k.sharedMemoryRequestedPercentage
+    AND x.clusterSchedulingPolicy IS NOT DISTINCT FROM k.clusterSchedulingPolicy
+    AND x.maxPotentialClusterSize IS NOT DISTINCT FROM k.maxPotentialClusterSize
+    AND x.maxActiveClusters IS NOT DISTINCT FROM k.maxActiveClusters
+    AND x.qmdBulkReleaseDone IS NOT DISTINCT FROM k.qmdBulkReleaseDone
+    AND x.qmdPreexitDone IS NOT DISTINCT FROM k.qmdPreexitDone
+    AND x.qmdLastCtaDone IS NOT DISTINCT FROM k.qmdLastCtaDone
+    AND x.tensorSizeMinusOneElements IS NOT DISTINCT FROM k.tensorSizeMinusOneElements
 
 -- @rows memcpy FROM CUPTI_ACTIVITY_KIND_MEMCPY
 SELECT
@@ -364,11 +405,11 @@ SELECT
     y."start" AS ts_ns, y."end" - y."start" AS dur_ns,
     row_key(9, y.row_id) AS sync_id,
     CASE
-        WHEN regexp_matches(l.function, 'StreamSynchronize') THEN 'stream_sync'
-        WHEN regexp_matches(l.function, '(Device|Thread|Ctx)Synchronize')
+        WHEN regexp_matches(s.function, 'StreamSynchronize') THEN 'stream_sync'
+        WHEN regexp_matches(s.function, '(Device|Thread|Ctx)Synchronize')
             THEN 'context_sync'
-        WHEN regexp_matches(l.function, 'EventSynchronize') THEN 'event_sync'
-        WHEN regexp_matches(l.function, 'StreamWaitEvent') THEN 'stream_wait_event'
+        WHEN regexp_matches(s.function, 'EventSynchronize') THEN 'event_sync'
+        WHEN regexp_matches(s.function, 'StreamWaitEvent') THEN 'stream_wait_event'
         WHEN y.syncType = 1 THEN 'event_sync'
         WHEN y.syncType = 2 THEN 'stream_wait_event'
         WHEN y.syncType = 3 THEN 'stream_sync'
@@ -388,6 +429,7 @@ SELECT
 FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS y
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_SYNCHRONIZATION') AS l
     ON l.pid = gpu_pid(y.globalPid) AND l.correlation_id = y.correlationId
+LEFT JOIN sync_call AS s ON s.api_call_id = l.api_call_id
 LEFT JOIN device_map AS d
     ON d.pid = pid_of(y.globalPid) AND d.ordinal = y.deviceId
 

@@ -30,12 +30,22 @@ _NAMED = {"pct": "%", "gb_per_s": "GB/s", "per_s": "/s", "hz": "Hz"}
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """One column for the eye: name, unit or "", cells, side, meaning."""
+    """One column for the eye.
+
+    Attributes:
+        name: Its name, without the unit.
+        unit: The unit of the cells, or "".
+        cells: One text a row.
+        right: Whether cells are numbers, which stand at the right.
+        whole: Whether a cell that is cut would be worth nothing: numbers, times, ids.
+        text: What the column means, or "".
+    """
 
     name: str
     unit: str
     cells: list[str]
     right: bool
+    whole: bool
     text: str
 
     @property
@@ -65,7 +75,8 @@ def shape(result: Result, limit: int | None = None) -> list[ShownColumn]:
             name = name.removesuffix("_pct") if unit == "pct" else name
             cells = _plain(field, column, unit)
         meaning = printable(doc.text) if doc else ""
-        shown.append(ShownColumn(name, unit_shown, cells, number, meaning))
+        whole = number or pa.types.is_temporal(field.type) or _is_id(field, unit)
+        shown.append(ShownColumn(name, unit_shown, cells, number, whole, meaning))
     return shown
 
 
@@ -77,12 +88,15 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
+def _is_id(field: pa.Field, unit: str) -> bool:
+    name = field.name
+    return unit == "id" or name in ("pid", "tid") or name.endswith("_id")
+
+
 def _plain(field: pa.Field, column: pa.ChunkedArray, unit: str) -> list[str]:
     if pa.types.is_integer(field.type):
         # A separator in an identifier would be in the way of copying it.
-        name = field.name
-        bare = unit == "id" or name in ("pid", "tid") or name.endswith("_id")
-        form = "d" if bare else ",d"
+        form = "d" if _is_id(field, unit) else ",d"
         return [NULL if v is None else f"{v:{form}}" for v in column.to_pylist()]
     if pa.types.is_floating(field.type):
         return _rounded(column.to_pylist())

@@ -1,7 +1,9 @@
 """Table for the eye: the first rows, fitted to the terminal, numbers never cut.
 
 Long text is cut in its middle, since template names of kernels differ at both
-ends. What does not fit is left out and said.
+ends. Where that is not enough, a single row is turned on its side; else columns with
+one value throughout are told in a line, and what still does not fit is left out and
+said.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ EXTENSIONS = ("txt",)
 
 ROWS = 100
 _TEXT_WIDTH = 80
-_TEXT_WIDTH_MIN = 12
+_TEXT_WIDTH_FAIR = 30
+_TEXT_WIDTH_MIN = 20
 _GAP = 2
 
 
@@ -34,8 +37,16 @@ def write(result: Result, stream: BinaryIO, view: View) -> str | None:
     columns = shape(result, limit=ROWS)
     if not columns:
         return None  # a statement without an answer
+    same: list[ShownColumn] = []
+    if (
+        view.width is not None
+        and _total(_natural(columns, _TEXT_WIDTH_FAIR)) > view.width
+    ):
+        if len(result) == 1:
+            columns = _turned(columns)
+        else:
+            columns, same = _varying(columns)
     shown, widths = _fit(columns, view.width)
-    # The box's own divider is one column of the gap.
     grid = Table(
         box=box.SIMPLE_HEAD,
         show_edge=False,
@@ -60,7 +71,7 @@ def write(result: Result, stream: BinaryIO, view: View) -> str | None:
     page = io.StringIO()
     console = Console(
         file=page,
-        width=sum(widths) + _GAP * len(widths),
+        width=_total(widths),
         force_terminal=view.color,
         color_system="standard" if view.color else None,
         no_color=not view.color,
@@ -69,30 +80,57 @@ def write(result: Result, stream: BinaryIO, view: View) -> str | None:
     console.print(grid)
     lines = (line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
     stream.write(("\n".join(lines) + "\n").encode())
-    return _remark(result, columns, shown)
+    return _remark(result, same, columns, shown)
+
+
+def _natural(columns: list[ShownColumn], text_width: int) -> list[int]:
+    """How wide each column would be, with text up to `text_width`."""
+    sizes = [max(map(cell_len, (c.name, c.unit, *c.cells)), default=1) for c in columns]
+    return [
+        size if column.whole else min(size, text_width)
+        for column, size in zip(columns, sizes, strict=True)
+    ]
+
+
+def _total(widths: list[int]) -> int:
+    return sum(widths) + _GAP * len(widths)
+
+
+def _turned(columns: list[ShownColumn]) -> list[ShownColumn]:
+    """A single row as one line a column."""
+    names = [column.label for column in columns]
+    cells = [column.cells[0] for column in columns]
+    return [
+        ShownColumn("column", "", names, False, True, ""),
+        ShownColumn("value", "", cells, False, False, ""),
+    ]
+
+
+def _varying(
+    columns: list[ShownColumn],
+) -> tuple[list[ShownColumn], list[ShownColumn]]:
+    """Columns that tell rows apart, and those with one value in all of them."""
+    same = [column for column in columns if len(set(column.cells)) == 1]
+    if len(same) == len(columns):
+        same = same[1:]
+    return [column for column in columns if column not in same], same
 
 
 def _fit(
     columns: list[ShownColumn], width: int | None
 ) -> tuple[list[ShownColumn], list[int]]:
     """The columns that fit into `width`, and how wide each is."""
-    natural = [
-        max(map(cell_len, (c.name, c.unit, *c.cells)), default=1) for c in columns
-    ]
-    widths = [
-        size if column.right else min(size, _TEXT_WIDTH)
-        for column, size in zip(columns, natural, strict=True)
-    ]
+    widths = _natural(columns, _TEXT_WIDTH)
     if width is None:
         return columns, widths
-    texts = [at for at, column in enumerate(columns) if not column.right]
-    while sum(widths) + _GAP * len(widths) > width and texts:
+    texts = [at for at, column in enumerate(columns) if not column.whole]
+    while _total(widths) > width and texts:
         widest = max(texts, key=widths.__getitem__)
         if widths[widest] <= _TEXT_WIDTH_MIN:
             break
         widths[widest] -= 1
     kept = len(columns)
-    while kept > 1 and sum(widths[:kept]) + _GAP * kept > width:
+    while kept > 1 and _total(widths[:kept]) > width:
         kept -= 1
     return columns[:kept], widths[:kept]
 
@@ -111,15 +149,19 @@ def _cut(cell: str, width: int) -> str:
 
 
 def _remark(
-    result: Result, columns: list[ShownColumn], shown: list[ShownColumn]
+    result: Result,
+    same: list[ShownColumn],
+    columns: list[ShownColumn],
+    shown: list[ShownColumn],
 ) -> str | None:
     remarks = []
+    if same:
+        values = (f"{c.label} = {_cut(c.cells[0], _TEXT_WIDTH)}" for c in same)
+        remarks.append(f"in every row shown: {', '.join(values)}")
+    if hidden := [column.name for column in columns[len(shown) :]]:
+        remarks.append(f"no room for {', '.join(hidden)}")
     if len(result) > ROWS:
         remarks.append(f"{ROWS:,} of {len(result):,} rows")
-    if hidden := [column.name for column in columns[len(shown) :]]:
-        remarks.append(
-            f"{len(shown)} of {len(columns)} columns, without {', '.join(hidden)}"
-        )
-    if not remarks:
-        return None
-    return f"({'; '.join(remarks)}: --format csv or -o FILE gives all)"
+    if hidden or len(result) > ROWS:
+        remarks.append("--format csv or -o FILE gives all")
+    return f"({'; '.join(remarks)})" if remarks else None

@@ -14,7 +14,7 @@ from traceql.cli.options import Output, output_options, queries_option
 @output_options
 def command(query_dirs: tuple[Path, ...], output: Output) -> None:
     """List the queries: name, title and parameters."""
-    from traceql.cli.catalogue import catalogue_result  # noqa: PLC0415
-    from traceql.queries import discover  # noqa: PLC0415
+    from traceql.cli.catalogue import catalogue_result
+    from traceql.queries import discover
 
     output.show(catalogue_result(discover(query_dirs)))

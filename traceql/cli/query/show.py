@@ -16,8 +16,8 @@ from traceql.cli.options import Output, complete_queries, output_options, querie
 @output_options
 def command(name: str, sql: bool, query_dirs: tuple[Path, ...], output: Output) -> None:
     """Show definition, parameters and columns."""
-    from traceql.cli.catalogue import page, query_result  # noqa: PLC0415
-    from traceql.queries import discover, find  # noqa: PLC0415
+    from traceql.cli.catalogue import page, query_result
+    from traceql.queries import discover, find
 
     query = find(discover(query_dirs), name)
     if sql:

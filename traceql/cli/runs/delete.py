@@ -23,9 +23,9 @@ def command(
 
     Asks first, and lists what is gone.
     """
-    from traceql.cli.listing import runs_result  # noqa: PLC0415
-    from traceql.render import printable  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.listing import runs_result
+    from traceql.render import printable
+    from traceql.store import open_store
 
     target = open_store(store)
     if not yes:

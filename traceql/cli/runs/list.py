@@ -22,8 +22,8 @@ def command(selectors: tuple[str, ...], store: str | None, output: Output) -> No
 
     RUN chooses some of them.
     """
-    from traceql.cli.listing import runs_result  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.listing import runs_result
+    from traceql.store import open_store
 
     target = open_store(store)
     output.show(runs_result(target.runs(selectors or ("all",))))

@@ -16,7 +16,7 @@ def command(selector: str, store: str | None, output: Output) -> None:
 
     Source, importer, rows by table, diagnostics, files.
     """
-    from traceql.cli.listing import manifest_result  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.listing import manifest_result
+    from traceql.store import open_store
 
     output.show(manifest_result(open_store(store).run(selector)))

@@ -33,8 +33,8 @@ def command(
 
     RUN may select several runs.
     """
-    from traceql.cli.listing import runs_result  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.listing import runs_result
+    from traceql.store import open_store
 
     if not (tags or remove) and label is None:
         raise click.UsageError("give K=V, --remove K or --label")

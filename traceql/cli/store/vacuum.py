@@ -23,8 +23,8 @@ def command(
     older_than: float, dry_run: bool, store: str | None, output: Output
 ) -> None:
     """Remove old files that belong to no run."""
-    from traceql.cli.listing import files_result  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.listing import files_result
+    from traceql.store import open_store
 
     files = open_store(store).vacuum(older_than * 86_400, dry_run=dry_run)
     if files or output.asked:

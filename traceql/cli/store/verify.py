@@ -24,8 +24,8 @@ def command(selectors: tuple[str, ...], store: str | None, output: Output) -> in
     Reads all files again and lists what does not fit (exit 1). Strays,
     files that no manifest names, are listed too; they are waste, no damage.
     """
-    from traceql.cli.listing import problems_result  # noqa: PLC0415
-    from traceql.store import open_store  # noqa: PLC0415
+    from traceql.cli.listing import problems_result
+    from traceql.store import open_store
 
     problems = open_store(store).verify(selectors or ("all",))
     damage = [problem for problem in problems if problem.kind != "stray"]

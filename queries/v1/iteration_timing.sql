@@ -1,0 +1,230 @@
+-- @title Time of each iteration
+-- Where the time of each iteration went, by device. An iteration owns the GPU
+-- operations that its process launched between its start and its end, whenever they
+-- ran: sums and unions are over their whole durations, and may reach past its end.
+-- Only idle_ns is by execution: the wall time without what ran on the device
+-- meanwhile, whoever launched it. U is the union of intervals, on one device; K:
+-- kernels and whole graph launches; C: communication kernels; P: K without C (graph
+-- launches with it); M: copies and fills. Work that no iteration launched (between
+-- iterations, before them, or of unknown launch) is a row per device with NULL for
+-- the iteration. An iteration has a row for each device that its process used in the
+-- run. An iteration is an outlier when its wall time is more than 1.05 times the
+-- median and more than 3 * 1.4826 median absolute deviations above it, over all
+-- iterations of its process, of which there must be five: slow first iterations are
+-- outliers and move neither figure.
+-- @param pattern VARCHAR Regular expression that the names of annotations must match
+--     to be iterations; NULL for the source's own iterations, else names such as
+--     "iteration 7".
+-- @column run_id id key The run.
+-- @column pid id key Process of the iteration; NULL where the source does not say it.
+-- @column iteration id key Ordinal in the process by time, from 0; NULL for the work
+--     that no iteration launched.
+-- @column device_id id key Device.
+-- @column name text neutral Name of the iteration.
+-- @column source text neutral Where iterations come from: profiler_step, tf_step,
+--     dlprof, ..., annotation.
+-- @column start_ns ns neutral Start on the host, ns since the run's origin.
+-- @column wall_ns ns lower Time on the host from its start to its end.
+-- @column wall_to_median_ratio ratio lower Wall time over the median of the process.
+-- @column is_outlier bool neutral Whether it is far slower than the others (rule above);
+--     NULL with fewer than five iterations.
+-- @column first_gpu_ns ns neutral First start of its operations, ns since the origin.
+-- @column last_gpu_ns ns neutral Last end of its operations, ns since the origin.
+-- @column gap_before_ns ns lower From the last end of the latest earlier iteration with
+--     work on the device to the first start of this one; negative when they overlap.
+-- @column kernel_union_ns ns neutral U(K).
+-- @column kernel_sum_ns ns neutral Sum over K.
+-- @column compute_union_ns ns neutral U(P).
+-- @column communication_union_ns ns neutral U(C).
+-- @column communication_sum_ns ns neutral Sum over C.
+-- @column exposed_communication_ns ns lower U(C and P together) without U(P).
+-- @column overlapped_communication_ns ns higher Time with both C and P running.
+-- @column copy_union_ns ns neutral U(M).
+-- @column copy_sum_ns ns neutral Sum over M.
+-- @column exposed_copy_ns ns lower U(K and M together) without U(K).
+-- @column busy_union_ns ns neutral U(K and M together).
+-- @column idle_ns ns lower Wall time in which nothing ran on the device.
+-- @column idle_pct pct lower That time, of the wall time.
+-- @column op_count count neutral GPU operations that it launched.
+-- @column launch_count count neutral API calls that launched them, where known.
+-- @key run_id, pid, iteration, device_id
+-- @chart line x=iteration y=wall_ns
+-- @requires iteration|annotation Mark the iterations: NVTX ranges named "iteration 7",
+--     or profiler.step() in PyTorch.
+-- @since 0.1
+CREATE MACRO iteration_timing(pattern VARCHAR := NULL) AS TABLE
+WITH steps AS MATERIALIZED (
+    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    FROM v1._iterations(pattern := pattern)
+),
+walls AS (
+    SELECT
+        run_id, pid, count(*) AS iteration_count, median(end_ns - start_ns) AS median_ns,
+        mad(end_ns - start_ns) AS mad_ns
+    FROM steps
+    GROUP BY run_id, pid
+),
+-- What an operation adds to a union begins where the earlier ones of its kind end.
+uncovered AS (
+    SELECT
+        run_id, step_pid, iteration, device_id, op_kind, activity, api_call_id,
+        start_ns, end_ns,
+        op_kind IN ('kernel', 'graph') AS in_k, activity = 'communication' AS in_c,
+        greatest(start_ns, max(end_ns) OVER earlier) AS busy_from_ns,
+        greatest(start_ns, max(end_ns) FILTER (in_k) OVER earlier) AS k_from_ns,
+        greatest(start_ns, max(end_ns) FILTER (NOT in_k) OVER earlier) AS m_from_ns,
+        greatest(start_ns, max(end_ns) FILTER (in_c) OVER earlier) AS c_from_ns,
+        greatest(start_ns, max(end_ns) FILTER (in_k AND NOT in_c) OVER earlier)
+            AS p_from_ns
+    FROM v1._step_ops(pattern := pattern)
+    WINDOW earlier AS (
+        PARTITION BY run_id, step_pid, iteration, device_id ORDER BY start_ns
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+),
+owned AS (
+    SELECT
+        run_id, step_pid AS pid, iteration, device_id,
+        count(*) AS op_count, count(DISTINCT api_call_id) AS launch_count,
+        min(start_ns) AS first_gpu_ns, max(end_ns) AS last_gpu_ns,
+        sum(greatest(end_ns - busy_from_ns, 0)) AS busy_ns,
+        sum(greatest(end_ns - k_from_ns, 0)) FILTER (in_k) AS k_ns,
+        sum(end_ns - start_ns) FILTER (in_k) AS k_sum_ns,
+        sum(greatest(end_ns - m_from_ns, 0)) FILTER (NOT in_k) AS m_ns,
+        sum(end_ns - start_ns) FILTER (NOT in_k) AS m_sum_ns,
+        sum(greatest(end_ns - c_from_ns, 0)) FILTER (in_c) AS c_ns,
+        sum(end_ns - start_ns) FILTER (in_c) AS c_sum_ns,
+        sum(greatest(end_ns - p_from_ns, 0)) FILTER (in_k AND NOT in_c) AS p_ns
+    FROM uncovered
+    GROUP BY run_id, step_pid, iteration, device_id
+),
+used AS (
+    SELECT run_id, pid, device_id FROM gpu_op GROUP BY run_id, pid, device_id
+),
+step_devices AS (
+    SELECT steps.run_id, steps.pid, steps.iteration, used.device_id
+    FROM steps
+    LEFT JOIN used
+        ON steps.run_id = used.run_id
+        AND (steps.pid = used.pid OR steps.pid IS NULL OR used.pid IS NULL)
+    UNION
+    SELECT run_id, pid, iteration, device_id FROM owned
+),
+-- The borders of the iterations go through one sweep with the operations. What had
+-- run on a device before a border: the union of what started before it, less what of
+-- that lies behind it.
+borders AS (
+    SELECT used.run_id, used.device_id, moments.at_ns
+    FROM (
+        SELECT run_id, start_ns AS at_ns FROM steps
+        UNION
+        SELECT run_id, end_ns FROM steps
+    ) AS moments
+    JOIN (SELECT DISTINCT run_id, device_id FROM used) AS used
+        ON moments.run_id = used.run_id
+),
+line AS (
+    SELECT
+        run_id, device_id, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns,
+        false AS is_border
+    FROM gpu_op
+    WHERE dur_ns > 0
+    UNION ALL
+    SELECT run_id, device_id, at_ns, NULL, true FROM borders
+),
+swept AS (
+    SELECT
+        run_id, device_id, start_ns, end_ns, is_border,
+        max(end_ns) OVER earlier AS earlier_end_ns,
+        count(*) FILTER (is_border) OVER earlier AS border_no
+    FROM line
+    WINDOW earlier AS (
+        PARTITION BY run_id, device_id ORDER BY start_ns
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+),
+segments AS (
+    SELECT
+        run_id, device_id, border_no,
+        max(start_ns) FILTER (is_border) AS at_ns,
+        max(earlier_end_ns) FILTER (is_border) AS earlier_end_ns,
+        sum(greatest(end_ns - greatest(start_ns, earlier_end_ns), 0))
+            FILTER (NOT is_border) AS added_ns
+    FROM swept
+    GROUP BY run_id, device_id, border_no
+),
+passed AS (
+    SELECT
+        run_id, device_id, at_ns,
+        coalesce(sum(added_ns) OVER (
+            PARTITION BY run_id, device_id ORDER BY border_no
+            ROWS UNBOUNDED PRECEDING
+        ), 0) - greatest(earlier_end_ns - at_ns, 0) AS busy_ns
+    FROM segments
+),
+timed AS (
+    SELECT
+        step_devices.run_id, step_devices.pid, step_devices.iteration,
+        step_devices.device_id, steps.name, steps.source, steps.start_ns,
+        steps.end_ns - steps.start_ns AS wall_ns,
+        at_end.busy_ns - at_start.busy_ns AS wall_busy_ns
+    FROM step_devices
+    LEFT JOIN steps
+        ON step_devices.run_id = steps.run_id
+        AND step_devices.pid IS NOT DISTINCT FROM steps.pid
+        AND step_devices.iteration = steps.iteration
+    LEFT JOIN passed AS at_start
+        ON steps.run_id = at_start.run_id AND steps.start_ns = at_start.at_ns
+        AND step_devices.device_id IS NOT DISTINCT FROM at_start.device_id
+    LEFT JOIN passed AS at_end
+        ON steps.run_id = at_end.run_id AND steps.end_ns = at_end.at_ns
+        AND step_devices.device_id IS NOT DISTINCT FROM at_end.device_id
+),
+filled AS (
+    SELECT
+        timed.run_id, timed.pid, timed.iteration, timed.device_id, timed.name,
+        timed.source, timed.start_ns, timed.wall_ns,
+        timed.wall_ns / nullif(walls.median_ns, 0) AS wall_to_median_ratio,
+        CASE WHEN walls.iteration_count >= 5 THEN
+            timed.wall_ns > 1.05 * walls.median_ns
+            AND timed.wall_ns > walls.median_ns + 3 * 1.4826 * walls.mad_ns
+        END AS is_outlier,
+        owned.first_gpu_ns, owned.last_gpu_ns,
+        CAST(timed.wall_ns - timed.wall_busy_ns AS BIGINT) AS idle_ns,
+        CAST(coalesce(owned.busy_ns, 0) AS BIGINT) AS busy_ns,
+        CAST(coalesce(owned.k_ns, 0) AS BIGINT) AS k_ns,
+        CAST(coalesce(owned.k_sum_ns, 0) AS BIGINT) AS k_sum_ns,
+        CAST(coalesce(owned.m_ns, 0) AS BIGINT) AS m_ns,
+        CAST(coalesce(owned.m_sum_ns, 0) AS BIGINT) AS m_sum_ns,
+        CAST(coalesce(owned.c_ns, 0) AS BIGINT) AS c_ns,
+        CAST(coalesce(owned.c_sum_ns, 0) AS BIGINT) AS c_sum_ns,
+        CAST(coalesce(owned.p_ns, 0) AS BIGINT) AS p_ns,
+        coalesce(owned.op_count, 0) AS op_count,
+        coalesce(owned.launch_count, 0) AS launch_count
+    FROM timed
+    LEFT JOIN walls
+        ON timed.run_id = walls.run_id AND timed.pid IS NOT DISTINCT FROM walls.pid
+        AND timed.iteration IS NOT NULL
+    LEFT JOIN owned
+        ON timed.run_id = owned.run_id AND timed.pid IS NOT DISTINCT FROM owned.pid
+        AND timed.iteration IS NOT DISTINCT FROM owned.iteration
+        AND timed.device_id IS NOT DISTINCT FROM owned.device_id
+)
+SELECT
+    run_id, pid, iteration, device_id, name, source, start_ns, wall_ns,
+    wall_to_median_ratio, is_outlier, first_gpu_ns, last_gpu_ns,
+    CASE WHEN iteration IS NOT NULL THEN first_gpu_ns - last_value(
+        last_gpu_ns IGNORE NULLS
+    ) OVER (
+        PARTITION BY run_id, pid, device_id, iteration IS NULL ORDER BY iteration
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) END AS gap_before_ns,
+    k_ns AS kernel_union_ns, k_sum_ns AS kernel_sum_ns, p_ns AS compute_union_ns,
+    c_ns AS communication_union_ns, c_sum_ns AS communication_sum_ns,
+    k_ns - p_ns AS exposed_communication_ns,
+    c_ns + p_ns - k_ns AS overlapped_communication_ns,
+    m_ns AS copy_union_ns, m_sum_ns AS copy_sum_ns, busy_ns - k_ns AS exposed_copy_ns,
+    busy_ns AS busy_union_ns, idle_ns, 100.0 * idle_ns / nullif(wall_ns, 0) AS idle_pct,
+    op_count, launch_count
+FROM filled
+ORDER BY run_id, pid, iteration, device_id;

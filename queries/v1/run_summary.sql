@@ -1,0 +1,251 @@
+-- @title Run summary
+-- One row per run: what was captured, how busy its devices were, and where their time
+-- went. Each device that ran anything contributes the whole window to device_window_ns;
+-- compute, exposed communication, exposed copies and idle time part it without overlap,
+-- so that their shares add up to 100. Compute is kernels other than communication, and
+-- CUDA graphs traced as a whole; an operation is clipped to the window. Counts, sums
+-- and bytes are those of the operations that start in it.
+-- @param time_window VARCHAR capture, gpu or steps.
+-- @param from_ns BIGINT Start of a range, ns since the run's origin.
+-- @param to_ns BIGINT End of a range, ns since the run's origin.
+-- @column run_id id key The run.
+-- @column label text neutral Name that the user gave it.
+-- @column tool text neutral Profiler.
+-- @column tool_version text neutral Version of the profiler.
+-- @column framework text neutral Framework that ran.
+-- @column rank id neutral Rank of the process in its job.
+-- @column devices text neutral Names of the devices that ran anything.
+-- @column device_count count neutral Devices that ran anything.
+-- @column kernel_count count neutral Kernels.
+-- @column orphan_kernel_count count lower Kernels whose launch is not in the capture.
+-- @column graph_launch_count count neutral CUDA graphs traced as a whole.
+-- @column memcpy_count count neutral Copies.
+-- @column memset_count count neutral Fills.
+-- @column api_call_count count neutral Host API calls in the capture.
+-- @column annotation_count count neutral Ranges and marks in the capture.
+-- @column op_count count neutral Framework operations in the capture.
+-- @column kernel_sum_ns ns lower Sum of kernel and graph durations (overlaps add).
+-- @column kernel_busy_ns ns neutral Time in which a kernel or graph ran: union per
+--     device, added over devices.
+-- @column gpu_busy_ns ns neutral Time in which any operation ran: union per device,
+--     added over devices.
+-- @column device_window_ns ns neutral Length of the window times device_count.
+-- @column gpu_busy_pct pct higher gpu_busy_ns over device_window_ns.
+-- @column compute_pct pct higher Time in which compute ran (union), over
+--     device_window_ns.
+-- @column exposed_communication_pct pct lower Time in which communication ran and no
+--     compute, over device_window_ns.
+-- @column exposed_copy_pct pct lower Time in which copies or fills ran and no kernel,
+--     over device_window_ns.
+-- @column idle_pct pct lower Time in which nothing ran, over device_window_ns.
+-- @column largest_loss text neutral The largest of idle, exposed_copy and
+--     exposed_communication; NULL when compute fills the window, or nothing ran.
+-- @column largest_loss_pct pct lower Its share of device_window_ns.
+-- @column h2d_bytes bytes neutral Bytes copied from host to device.
+-- @column d2h_bytes bytes neutral Bytes copied from device to host.
+-- @column iteration_count count neutral Iterations in the capture: the source's own, or
+--     annotations such as "iteration 7".
+-- @column median_iteration_ns ns lower Their median duration.
+-- @column warning_count count lower Kinds of warnings that the import raised.
+-- @column data_loss_count count lower Kinds of data loss and errors in the import.
+-- @column window_name text neutral capture, gpu, steps or range.
+-- @column window_start_ns ns neutral Start of the window, ns since the run's origin.
+-- @column window_end_ns ns neutral End of the window, ns since the run's origin.
+-- @key run_id
+-- @requires run Import a capture: traceql ingest FILE
+-- @since 0.1
+CREATE MACRO run_summary(
+    time_window VARCHAR := 'capture',
+    from_ns BIGINT := NULL,
+    to_ns BIGINT := NULL
+) AS TABLE
+WITH windows AS (
+    SELECT run_id, window_name, window_start_ns, window_end_ns
+    FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
+),
+ops AS (
+    SELECT
+        gpu_op.run_id,
+        gpu_op.device_id,
+        gpu_op.op_kind,
+        gpu_op.activity,
+        gpu_op.bytes,
+        gpu_op.dur_ns,
+        gpu_op.api_call_id IS NULL AS is_orphan,
+        gpu_op.op_kind IN ('kernel', 'graph') AS is_kernel,
+        gpu_op.activity IN ('compute', 'graph') AS is_compute,
+        gpu_op.ts_ns >= windows.window_start_ns
+        AND (gpu_op.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+            AS starts_inside,
+        greatest(gpu_op.ts_ns, windows.window_start_ns) AS start_ns,
+        CASE WHEN gpu_op.dur_ns >= 0 THEN
+            least(gpu_op.ts_ns + gpu_op.dur_ns, windows.window_end_ns)
+        END AS end_ns
+    FROM gpu_op
+    INNER JOIN windows
+        ON gpu_op.run_id = windows.run_id
+        AND gpu_op.ts_ns <= windows.window_end_ns
+        AND gpu_op.ts_ns + coalesce(gpu_op.dur_ns, 0) >= windows.window_start_ns
+),
+reached AS (
+    SELECT
+        run_id, device_id, is_kernel, is_compute, start_ns, end_ns,
+        coalesce(max(end_ns) OVER earlier, start_ns) AS any_end_ns,
+        coalesce(
+            max(CASE WHEN is_kernel THEN end_ns END) OVER earlier, start_ns
+        ) AS kernel_end_ns,
+        coalesce(
+            max(CASE WHEN is_compute THEN end_ns END) OVER earlier, start_ns
+        ) AS compute_end_ns
+    FROM ops
+    WHERE end_ns > start_ns
+    WINDOW earlier AS (
+        PARTITION BY run_id, device_id ORDER BY start_ns
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+),
+busy AS (
+    SELECT
+        run_id,
+        count(DISTINCT coalesce(device_id, -1)) AS device_count,
+        sum(greatest(0, end_ns - greatest(start_ns, any_end_ns))) AS any_ns,
+        sum(greatest(0, end_ns - greatest(start_ns, kernel_end_ns)))
+            FILTER (is_kernel) AS kernel_ns,
+        sum(greatest(0, end_ns - greatest(start_ns, compute_end_ns)))
+            FILTER (is_compute) AS compute_ns
+    FROM reached
+    GROUP BY run_id
+),
+counts AS (
+    SELECT
+        run_id,
+        count(*) FILTER (op_kind = 'kernel') AS kernel_count,
+        count(*) FILTER (op_kind = 'kernel' AND is_orphan) AS orphan_kernel_count,
+        count(*) FILTER (op_kind = 'graph') AS graph_launch_count,
+        count(*) FILTER (op_kind = 'memcpy') AS memcpy_count,
+        count(*) FILTER (op_kind = 'memset') AS memset_count,
+        sum(dur_ns) FILTER (is_kernel AND dur_ns >= 0) AS kernel_sum_ns,
+        sum(bytes) FILTER (activity = 'copy_h2d') AS h2d_bytes,
+        sum(bytes) FILTER (activity = 'copy_d2h') AS d2h_bytes
+    FROM ops
+    WHERE starts_inside
+    GROUP BY run_id
+),
+devices AS (
+    SELECT
+        used.run_id,
+        string_agg(DISTINCT device.name, ', ' ORDER BY device.name) AS names
+    FROM (SELECT DISTINCT run_id, device_id FROM ops) AS used
+    INNER JOIN device
+        ON used.run_id = device.run_id AND used.device_id = device.device_id
+    GROUP BY used.run_id
+),
+calls AS (
+    SELECT run_id, count(*) AS call_count FROM api_call GROUP BY run_id
+),
+annotations AS (
+    SELECT run_id, count(*) AS annotation_count FROM annotation GROUP BY run_id
+),
+framework_ops AS (
+    SELECT run_id, count(*) AS op_count FROM op GROUP BY run_id
+),
+iterations AS (
+    SELECT
+        run_id, count(*) AS iteration_count,
+        median(end_ns - start_ns) AS median_iteration_ns
+    FROM v1._iterations(pattern := NULL)
+    GROUP BY run_id
+),
+findings AS (
+    SELECT
+        run_id,
+        count(*) FILTER (severity = 'warning') AS warning_count,
+        count(*) FILTER (severity IN ('data_loss', 'error')) AS data_loss_count
+    FROM diagnostic
+    GROUP BY run_id
+),
+shares AS (
+    SELECT
+        windows.run_id,
+        windows.window_name,
+        windows.window_start_ns,
+        windows.window_end_ns,
+        coalesce(busy.device_count, 0) AS device_count,
+        coalesce(busy.any_ns, 0) AS any_ns,
+        coalesce(busy.kernel_ns, 0) AS kernel_ns,
+        coalesce(busy.compute_ns, 0) AS compute_ns,
+        busy.device_count * (windows.window_end_ns - windows.window_start_ns)
+            AS device_window_ns
+    FROM windows
+    LEFT JOIN busy ON windows.run_id = busy.run_id
+),
+parts AS (
+    SELECT
+        run_id, window_name, window_start_ns, window_end_ns, device_count, any_ns,
+        kernel_ns, device_window_ns,
+        100.0 * any_ns / device_window_ns AS gpu_busy_pct,
+        100.0 * compute_ns / device_window_ns AS compute_pct,
+        100.0 * (kernel_ns - compute_ns) / device_window_ns
+            AS exposed_communication_pct,
+        100.0 * (any_ns - kernel_ns) / device_window_ns AS exposed_copy_pct,
+        100.0 * (device_window_ns - any_ns) / device_window_ns AS idle_pct,
+        CASE
+            WHEN device_window_ns IS NULL OR compute_ns = device_window_ns THEN NULL
+            WHEN device_window_ns - any_ns
+                >= greatest(any_ns - kernel_ns, kernel_ns - compute_ns) THEN 'idle'
+            WHEN any_ns - kernel_ns >= kernel_ns - compute_ns THEN 'exposed_copy'
+            ELSE 'exposed_communication'
+        END AS largest_loss
+    FROM shares
+)
+SELECT
+    run.run_id,
+    run.label,
+    run.tool,
+    run.tool_version,
+    run.framework,
+    run.rank,
+    devices.names AS devices,
+    coalesce(parts.device_count, 0) AS device_count,
+    coalesce(counts.kernel_count, 0) AS kernel_count,
+    coalesce(counts.orphan_kernel_count, 0) AS orphan_kernel_count,
+    coalesce(counts.graph_launch_count, 0) AS graph_launch_count,
+    coalesce(counts.memcpy_count, 0) AS memcpy_count,
+    coalesce(counts.memset_count, 0) AS memset_count,
+    coalesce(calls.call_count, 0) AS api_call_count,
+    coalesce(annotations.annotation_count, 0) AS annotation_count,
+    coalesce(framework_ops.op_count, 0) AS op_count,
+    coalesce(counts.kernel_sum_ns, 0)::BIGINT AS kernel_sum_ns,
+    coalesce(parts.kernel_ns, 0)::BIGINT AS kernel_busy_ns,
+    coalesce(parts.any_ns, 0)::BIGINT AS gpu_busy_ns,
+    parts.device_window_ns::BIGINT AS device_window_ns,
+    parts.gpu_busy_pct,
+    parts.compute_pct,
+    parts.exposed_communication_pct,
+    parts.exposed_copy_pct,
+    parts.idle_pct,
+    parts.largest_loss,
+    CASE parts.largest_loss
+        WHEN 'idle' THEN parts.idle_pct
+        WHEN 'exposed_copy' THEN parts.exposed_copy_pct
+        WHEN 'exposed_communication' THEN parts.exposed_communication_pct
+    END AS largest_loss_pct,
+    coalesce(counts.h2d_bytes, 0)::BIGINT AS h2d_bytes,
+    coalesce(counts.d2h_bytes, 0)::BIGINT AS d2h_bytes,
+    coalesce(iterations.iteration_count, 0) AS iteration_count,
+    iterations.median_iteration_ns,
+    coalesce(findings.warning_count, 0) AS warning_count,
+    coalesce(findings.data_loss_count, 0) AS data_loss_count,
+    parts.window_name,
+    parts.window_start_ns,
+    parts.window_end_ns
+FROM run
+LEFT JOIN parts ON run.run_id = parts.run_id
+LEFT JOIN counts ON run.run_id = counts.run_id
+LEFT JOIN devices ON run.run_id = devices.run_id
+LEFT JOIN calls ON run.run_id = calls.run_id
+LEFT JOIN annotations ON run.run_id = annotations.run_id
+LEFT JOIN framework_ops ON run.run_id = framework_ops.run_id
+LEFT JOIN iterations ON run.run_id = iterations.run_id
+LEFT JOIN findings ON run.run_id = findings.run_id
+ORDER BY run.run_id;

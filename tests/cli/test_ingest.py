@@ -1,0 +1,147 @@
+"""`traceql ingest` over the small captures of fixtures/, and the way to a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from traceql.diagnostics import Diagnostics, Finding
+from traceql.errors import ExitCode
+from traceql.store import open_store
+
+from .conftest import Cli
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "nsight"
+CAPTURE = CAPTURES / "nsight_2026.sqlite"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    return str(tmp_path / "store")
+
+
+def test_a_line_of_data_for_each_source(cli: Cli, target: str) -> None:
+    done = cli(
+        "ingest", str(CAPTURE), "--store", target, "--label", "x", "--tag", "a=b"
+    )
+    assert done.code == 0, done.err
+    (line,) = done.out.splitlines()
+    run_id, status, rows, seconds, label, source = line.split("\t")
+    run = open_store(target).run("x")
+    assert run_id == run.run_id
+    assert status == "imported"
+    assert int(rows) == sum(run.rows.values())
+    assert float(seconds) >= 0
+    assert (label, source) == ("x", str(CAPTURE))
+    assert dict(run.tags) == {"a": "b"}
+    # The capture says that events were dropped.
+    assert "dropped" in done.err
+
+    again = cli("ingest", str(CAPTURE), "--store", target)
+    assert again.code == 0
+    assert again.out.split("\t")[:2] == [run_id, "present"]
+    assert "already present" in again.err
+    forced = cli("ingest", str(CAPTURE), "--store", target, "--force", "--quiet")
+    assert forced.out.split("\t")[1] == "imported"
+    assert forced.err == ""
+
+
+def test_one_bad_source_stops_no_other(cli: Cli, target: str, tmp_path: Path) -> None:
+    bad = tmp_path / "notes\x1b[31m.txt"
+    bad.write_text("no trace")
+    done = cli("ingest", str(bad), str(CAPTURE), "/nowhere/at/all", "--store", target)
+    assert done.code == ExitCode.NOT_FOUND
+    assert len(done.out.splitlines()) == 1
+    assert done.err.count("error: ") >= 2
+    assert "\x1b" not in done.err
+
+
+def test_a_quoted_glob_and_jobs(cli: Cli, target: str) -> None:
+    done = cli("ingest", str(CAPTURES / "*.sqlite"), "--store", target, "--jobs", "2")
+    assert done.code == 0, done.err
+    assert len(done.out.splitlines()) == len(list(CAPTURES.glob("*.sqlite")))
+
+
+def test_strict_is_exit_4_and_leaves_no_run(
+    cli: Cli, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = [Finding("cut", "data_loss", 2, "The file is cut.", None)]
+    monkeypatch.setattr(Diagnostics, "lost_data", lambda self: lost)
+    done = cli("ingest", str(CAPTURE), "--store", target, "--strict")
+    assert done.code == ExitCode.DATA_LOSS
+    assert done.out == ""
+    assert "cut x2" in done.err
+    assert open_store(target).runs() == []
+
+
+def test_a_wrong_importer_is_a_usage_error(cli: Cli, target: str) -> None:
+    done = cli("ingest", str(CAPTURE), "--store", target, "--format", "nonsense")
+    assert done.code == 2
+    assert "nsight" in done.err
+
+
+def test_standard_input(target: str) -> None:
+    with CAPTURE.open("rb") as capture:
+        done = subprocess.run(
+            [sys.executable, "-m", "traceql", "ingest", "-", "--store", target],
+            stdin=capture,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "\timported\t" in done.stdout
+
+
+def test_the_progress_bar_is_for_terminals_only(target: str) -> None:
+    command = [sys.executable, "-m", "traceql", "ingest", str(CAPTURE)]
+    command += ["--store", target]
+    piped = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "\x1b" not in piped.stdout + piped.stderr
+    assert "Warning" not in piped.stderr
+    child = pexpect.spawn(
+        command[0],
+        [*command[1:], "--force"],
+        timeout=60,
+        encoding="utf-8",
+        env={**os.environ, "TERM": "xterm"},
+    )
+    child.expect("━")
+    child.expect("imported")
+    child.expect(pexpect.EOF)
+
+
+def test_from_capture_to_answers(cli: Cli, target: str, tmp_path: Path) -> None:
+    assert cli("ingest", str(CAPTURE), "--store", target, "--label", "demo").code == 0
+    (run,) = json.loads(cli("runs", "--store", target, "--format", "json").out)
+    assert run["label"] == "demo"
+    assert run["kernels"] > 0
+    assert run["span_ns"] > 0
+    assert "Nsight Systems" in run["tool"]
+    for query in json.loads(cli("query", "list", "--format", "json").out):
+        file = tmp_path / f"{query['name']}.json"
+        done = cli("query", query["name"], "--store", target, "-o", str(file))
+        assert done.code == 0, (query["name"], done.err)
+        assert isinstance(json.loads(file.read_text()), list)
+
+
+def test_report(
+    cli: Cli, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = pytest.importorskip("traceql.report")
+    if not hasattr(report, "write_report"):
+        pytest.skip("no reports yet")
+    assert cli("ingest", str(CAPTURE), "--store", target).code == 0
+    file = tmp_path / "r.html"
+    done = cli("report", "--html", "-o", str(file), "--store", target)
+    assert (done.code, done.out) == (0, f"{file}\n")
+    assert file.read_text().lower().startswith("<!doctype html>")
+    monkeypatch.chdir(tmp_path)
+    run_id = open_store(target).run().run_id
+    assert cli("report", "--store", target).out == f"traceql-{run_id}.html\n"
