@@ -175,6 +175,7 @@ def test_a_semicolon_or_call_in_text_or_comment_is_no_statement(tmp_path: Path) 
         ("op_count count", "op_count value", "only in its own"),
         ("ORDER BY run_id", "", "no ORDER BY"),
         ("run_id, count(*) AS op_count FROM op", "* FROM counted AS op", "has a *"),
+        ("run_id ORDER BY", "run_id UNION ALL SELECT * FROM x ORDER BY", "has a *"),
         ("@requires op ", "@requires opp ", "no such table"),
         ("@key run_id\n", "@key run_id\n-- @chart bar x=nobody\n", "no such column"),
         ("Counts operations.", f"{'Counts ' * 20}.", "longer than 88"),
@@ -184,6 +185,7 @@ def test_lint_finds(tmp_path: Path, old: str, new: str, what: str) -> None:
     counted = "WITH counted AS (SELECT run_id, 1 AS op_count FROM op)\nSELECT * FROM"
     text = SOUND.replace(old, new).replace("SELECT * FROM", counted)
     text = text.replace("GROUP BY run_id ORDER", "ORDER") if "counted" in new else text
+    text = text.replace("FROM x ", "FROM (SELECT run_id, 1 FROM op) AS x ")
     connection, query = installed(pack(tmp_path, text))
     found = query_lint.lint(connection, query)
     assert any(what in problem for problem in found), found

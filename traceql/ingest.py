@@ -123,32 +123,42 @@ def ingest(
     """
     chosen = _options(options)
     store.create()
-    outcomes: list[Outcome] = []
-    items: list[Named] = []
+    work: list[Named | Outcome] = []
     for name in map(str, names):
         try:
-            items += sources.expand([name])
+            work += sources.expand([name])
         except TraceQLError as error:
-            outcomes.append(Outcome(name, "failed", error=error))
-    items = list(dict.fromkeys(items))
+            work.append(Outcome(name, "failed", error=error))
+    items = list(dict.fromkeys(w for w in work if isinstance(w, Named)))
     if jobs > 1 and len(items) > 1:
-        threads = max(1, chosen.threads // jobs)
-        work = partial(_ingest_named, store, replace(chosen, threads=threads))
-        # Fresh processes: neither DuckDB nor Arrow survives a fork.
-        with ProcessPoolExecutor(
-            min(jobs, len(items)), mp_context=get_context("spawn")
-        ) as pool:
-            batches = pool.map(work, items)
-            for item, batch in zip(items, batches, strict=True):
-                outcomes += batch
-                if progress is not None:
-                    progress(item.uri, 1.0)
+        done = _in_processes(store, chosen, items, jobs, progress)
     else:
-        for item in items:
-            outcomes += _ingest_named(store, chosen, item, progress)
-    if not outcomes:
-        outcomes = [_nothing_there(names)]
-    return outcomes
+        done = {i: _ingest_named(store, chosen, i, progress) for i in items}
+    outcomes: list[Outcome] = []
+    for piece in work:
+        outcomes += [piece] if isinstance(piece, Outcome) else done.pop(piece, [])
+    return outcomes or [_nothing_there(names)]
+
+
+def _in_processes(
+    store: Store,
+    options: Options,
+    items: list[Named],
+    jobs: int,
+    progress: Progress | None,
+) -> dict[Named, list[Outcome]]:
+    """Imports each item in one of `jobs` processes, which share the threads."""
+    jobs = min(jobs, len(items))
+    shared = replace(options, threads=max(1, options.threads // jobs))
+    done = {}
+    # Fresh processes: neither DuckDB nor Arrow survives a fork.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        batches = pool.map(partial(_ingest_named, store, shared), items)
+        for item, batch in zip(items, batches, strict=True):
+            done[item] = batch
+            if progress is not None:
+                progress(item.uri, 1.0)
+    return done
 
 
 def _options(given: Mapping[str, Any]) -> Options:

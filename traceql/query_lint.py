@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from traceql import queries, schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import duckdb
 
@@ -158,7 +158,14 @@ def _lint_select(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]:
     found = []
     if not any(m["type"] == "ORDER_MODIFIER" for m in node["modifiers"]):
         found.append("the outermost SELECT has no ORDER BY")
-    arms = node.get("children") or [node]
-    if any(item["class"] == "STAR" for arm in arms for item in arm["select_list"]):
+    if any(item["class"] == "STAR" for item in _selected(node)):
         found.append("the outermost SELECT has a *: name its columns")
     return found
+
+
+def _selected(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a SELECT gives out, or every arm of a UNION (left and right before 2.0)."""
+    yield from node.get("select_list", ())
+    for arm in node.get("children") or (node.get("left"), node.get("right")):
+        if arm is not None:
+            yield from _selected(arm)

@@ -136,7 +136,7 @@ swept AS (
     SELECT
         run_id, device_id, start_ns, end_ns, is_border,
         max(end_ns) OVER earlier AS earlier_end_ns,
-        count(*) FILTER (is_border) OVER earlier AS border_no
+        coalesce(sum(CAST(is_border AS BIGINT)) OVER earlier, 0) AS border_no
     FROM line
     WINDOW earlier AS (
         PARTITION BY run_id, device_id ORDER BY start_ns

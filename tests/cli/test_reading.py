@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,3 +190,20 @@ def test_output_to_a_parquet_file(cli: Cli, store: str, tmp_path: Path) -> None:
     done = cli("sql", "FROM kernel", "--store", store, "--run", "all", "-o", str(file))
     assert (done.code, done.out) == (0, "")
     assert pq.read_table(file).num_rows == 10
+
+
+def test_ctrl_c_ends_a_statement_with_130(store: str) -> None:
+    text = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(1000000) b"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "traceql", "sql", text, "--store", store],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.communicate(timeout=3)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err

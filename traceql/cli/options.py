@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -143,10 +142,9 @@ class Output:
     def _to_stdout(self, result: Result) -> str | None:
         stream = sys.stdout.buffer
         terminal = sys.stdout.isatty()
-        # A pipe has no width, unless the user gives it one.
-        fitted = terminal or os.environ.get("COLUMNS", "").isdigit()
+        # COLUMNS is no guide: readline leaves it behind in the environment.
         view = View(
-            width=shutil.get_terminal_size().columns if fitted else None,
+            width=_columns(stream.fileno()) if terminal else None,
             terminal=terminal,
             color=terminal and "NO_COLOR" not in os.environ,
         )
@@ -164,6 +162,10 @@ class Output:
             raise UsageError(
                 f"cannot write {path}: {error.strerror or error}"
             ) from error
+
+
+def _columns(terminal: int) -> int:
+    return os.get_terminal_size(terminal).columns or 80  # 0: it does not know
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceql.cli.catalogue import catalogue_result, page
+from traceql.cli.interruptible import interruptible
 from traceql.cli.options import Output, note
 from traceql.errors import TraceQLError
 from traceql.queries import find
@@ -76,7 +77,9 @@ class Prompt:
         if not _CLOSED.sub("x", statement).strip(" \n\t;"):
             return
         with _told():
-            self.output.show(self.session.sql(statement))
+            session = self.session
+            result = interruptible(session.con, lambda: session.sql(statement))
+            self.output.show(result)
 
     def _dot(self, line: str) -> bool:
         """Runs a dot command; True when it is to leave."""
@@ -121,7 +124,7 @@ def _told() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         note("interrupted")
-    except (TraceQLError, duckdb.Error, RuntimeError) as error:
+    except (TraceQLError, duckdb.Error) as error:
         note_lines(f"error: {error}")
         if hint := getattr(error, "hint", None):
             note(f"hint: {hint}")

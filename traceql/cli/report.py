@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from traceql.cli.options import chosen_runs, run_option, store_option
+from traceql.cli.options import chosen_runs, limit_options, run_option, store_option
 from traceql.render import printable
 
 
@@ -16,12 +17,17 @@ from traceql.render import printable
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file. Default: traceql-<run id>.html.",
+    help="The file. Default: one named after the run, in this folder.",
 )
 @store_option
 @run_option
+@limit_options
 def command(
-    html: bool, output: Path | None, store: str | None, selectors: tuple[str, ...]
+    html: bool,
+    output: Path | None,
+    store: str | None,
+    selectors: tuple[str, ...],
+    limits: dict[str, Any],
 ) -> None:
     """Write an HTML report and print its path.
 
@@ -31,6 +37,5 @@ def command(
     from traceql.store import open_store
 
     target = open_store(store)
-    runs = chosen_runs(target, selectors)
-    path = write_report(target, runs, output or Path(f"traceql-{runs[0].run_id}.html"))
+    path = write_report(target, chosen_runs(target, selectors), output, **limits)
     click.echo(printable(str(path)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from traceql.cli.interruptible import interruptible
 from traceql.cli.options import Output, Reading, output_options, reading_options
 
 
@@ -36,4 +37,5 @@ def command(
             text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the SQL is not UTF-8: {error}") from error
-    output.show(reading.open().sql(text or ""))
+    session = reading.open()
+    output.show(interruptible(session.con, lambda: session.sql(text or "")))

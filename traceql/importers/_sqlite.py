@@ -7,9 +7,11 @@ what the file lacks is NULL.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +34,32 @@ def uri(path: Path) -> str:
 def table_names(path: Path) -> frozenset[str]:
     """Names of all tables; empty where the file cannot be read as a database."""
     try:
-        with sqlite3.connect(uri(path), uri=True) as con:
+        with closing(sqlite3.connect(uri(path), uri=True)) as con:
             rows = con.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             return frozenset(str(row[0]) for row in rows)
     except sqlite3.Error:
         return frozenset()
+
+
+@contextmanager
+def settled(path: Path) -> Iterator[Path]:
+    """The database to read: the file, or a copy that its journal was played into.
+
+    A process that died while writing leaves a journal or write-ahead log beside the
+    file; without it the content is not whole, and playing it writes to the file.
+    """
+    beside = [path.with_name(path.name + end) for end in ("-wal", "-journal")]
+    journals = [j for j in beside if j.is_file() and j.stat().st_size > 0]
+    if not journals:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="traceql-") as folder:
+        for file in (path, *journals):
+            shutil.copyfile(file, Path(folder) / file.name)
+        copy = Path(folder) / path.name
+        with closing(sqlite3.connect(copy)) as con:
+            con.execute("PRAGMA journal_mode = DELETE").fetchall()
+        yield copy
 
 
 @dataclass(frozen=True)
@@ -73,7 +96,7 @@ class SqliteSource:
 
     def __init__(self, path: Path) -> None:
         self._uri = uri(path)
-        with sqlite3.connect(self._uri, uri=True) as con:
+        with closing(sqlite3.connect(self._uri, uri=True)) as con:
             self.tables = {
                 str(row[0])
                 for row in con.execute(
@@ -83,7 +106,7 @@ class SqliteSource:
 
     def columns(self, table: str) -> set[str]:
         """Columns of a table that the file has; empty for an absent table."""
-        with sqlite3.connect(self._uri, uri=True) as con:
+        with closing(sqlite3.connect(self._uri, uri=True)) as con:
             return {
                 str(row[1]) for row in con.execute(f'PRAGMA table_info("{table}")')
             }
@@ -92,7 +115,7 @@ class SqliteSource:
         """Smallest and largest rowid; None for an absent or empty table."""
         if table not in self.tables:
             return None
-        with sqlite3.connect(self._uri, uri=True) as con:
+        with closing(sqlite3.connect(self._uri, uri=True)) as con:
             low = con.execute(f'SELECT min(rowid) FROM "{table}"').fetchone()[0]
             high = con.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0]
             return None if low is None else (int(low), int(high))

@@ -26,6 +26,7 @@ from traceql.importers._sqlite import (
     SqliteSource,
     declared,
     decode_lenient,
+    settled,
 )
 from traceql.mapping import Block, Phase, read_mapping
 
@@ -95,7 +96,8 @@ class NsightSqlite:
             ImportFailed: The database is damaged.
         """
         try:
-            return _Import(SqliteSource(path), con, ctx).run()
+            with settled(path) as database:
+                return _Import(SqliteSource(database), con, ctx).run()
         except (sqlite3.Error, _adbc_error()) as error:
             raise ImportFailed(
                 f"{path}: the SQLite database is damaged: {error}",

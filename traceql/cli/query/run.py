@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from traceql.cli.interruptible import interruptible
 from traceql.cli.options import (
     Output,
     Reading,
@@ -31,4 +32,5 @@ def command(
     name: str, params: dict[str, str], reading: Reading, output: Output
 ) -> None:
     """Run the query NAME over the chosen runs."""
-    output.show(reading.open().query(name, params))
+    session = reading.open()
+    output.show(interruptible(session.con, lambda: session.query(name, params)))

@@ -1,0 +1,1 @@
+"""Benchmarks: inputs from the generator, ratios in one run, a table to paste."""

@@ -1,0 +1,367 @@
+"""Import as a whole: what is taken, what is refused, and what a refusal leaves."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sqlite3
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import traceql
+from traceql.errors import (
+    DataLoss,
+    ExitCode,
+    ImportFailed,
+    NoSuchRun,
+    UnrecognisedInput,
+    UsageError,
+)
+from traceql.ingest import Outcome
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "nsight"
+CAPTURE = FIXTURES / "nsight_2022_4.sqlite"
+
+
+def _one(store: traceql.Store, *names: str | Path, **options: object) -> Outcome:
+    (outcome,) = store.ingest(*names, **options)
+    return outcome
+
+
+def _files(store: traceql.Store) -> list[Path]:
+    """Everything in the store but its marker."""
+    return [
+        p
+        for p in Path(store.path).rglob("*")
+        if p.is_file() and p.name != "traceql-store.json"
+    ]
+
+
+def test_run_id_is_the_content(store: traceql.Store, tmp_path: Path) -> None:
+    """The name of a file matters to nothing but its run's source."""
+    copy = tmp_path / "unknown"
+    shutil.copyfile(CAPTURE, copy)
+    first, second = _one(store, CAPTURE), _one(store, copy)
+    assert (first.status, second.status) == ("imported", "present")
+    assert first.run is not None and second.run is not None
+    assert first.run.run_id == second.run.run_id
+    assert second.notes == ["already present"]
+
+
+def test_again_with_other_options(store: traceql.Store) -> None:
+    """What is present stays, and the user hears that his options did nothing."""
+    _one(store, CAPTURE)
+    again = _one(store, CAPTURE, redact=True, label="other", tags={"k": "v"})
+    assert again.status == "present"
+    assert "other options" in again.notes[0] and "--force" in again.notes[0]
+    assert "traceql runs tag" in again.notes[0]
+
+
+def test_force_replaces(store: traceql.Store) -> None:
+    """--force gives one run, whole, with the new options."""
+    first = _one(store, CAPTURE, label="mine")
+    forced = _one(store, CAPTURE, force=True, redact=True)
+    assert forced.status == "imported"
+    (run,) = store.runs()
+    assert run.manifest.options["redact"] is True
+    assert run.label == "mine"
+    assert first.run is not None
+    assert run.manifest.nonce != first.run.manifest.nonce
+    kernels = store.sql("SELECT count(*) AS n FROM kernel").rows()
+    assert kernels == [{"n": 196}]
+
+
+def test_older_importer_is_named(
+    store: traceql.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run made by another version of the importer is kept, and said."""
+    from traceql.importers.nsight_sqlite import NsightSqlite
+
+    _one(store, CAPTURE)
+    monkeypatch.setattr(NsightSqlite, "version", NsightSqlite.version + 1)
+    again = _one(store, CAPTURE)
+    assert again.status == "present"
+    assert "--force imports it again" in again.notes[0]
+
+
+def test_folder_and_glob(store: traceql.Store, tmp_path: Path) -> None:
+    """A folder gives its captures; other files in it are passed over."""
+    nested = tmp_path / "archive" / "may"
+    nested.mkdir(parents=True)
+    for path in FIXTURES.glob("*.sqlite"):
+        shutil.copy(path, nested)
+    (nested / "notes.txt").write_text("no capture")
+    (nested / ".hidden.sqlite").write_bytes(CAPTURE.read_bytes())
+    outcomes = store.ingest(tmp_path / "archive")
+    assert [o.status for o in outcomes] == ["imported"] * 4
+    again = store.ingest(str(tmp_path / "archive" / "**" / "nsight_20*.sqlite"))
+    assert [o.status for o in again] == ["present"] * 3
+
+
+def test_several_processes(store: traceql.Store) -> None:
+    """--jobs imports the same as one process."""
+    outcomes = store.ingest(FIXTURES, jobs=2)
+    assert [o.status for o in outcomes] == ["imported"] * 4
+    assert len(store.runs()) == 4
+
+
+def test_one_bad_file_stops_nothing(store: traceql.Store, tmp_path: Path) -> None:
+    """Each name has its outcome, in order."""
+    bad = tmp_path / "bad.sqlite"
+    bad.write_bytes(b"")
+    outcomes = store.ingest(bad, CAPTURE, tmp_path / "absent")
+    assert [o.status for o in outcomes] == ["failed", "imported", "failed"]
+    assert len(store.runs()) == 1
+
+
+def _empty_database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as con:
+        con.execute("CREATE TABLE song (title TEXT)")
+        con.commit()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(CAPTURE.read_bytes()[:30_000])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.sqlite", b"", "an empty file"),
+        ("page.html", b"<!DOCTYPE html><html></html>", "an HTML page"),
+        ("x.json", b"version https://git-lfs.github.com/spec/v1\n", "git-LFS"),
+        ("r.nsys-rep", b"NVIDIA Tegra Profiler Report 1.\n", "Nsight Systems report"),
+        ("r.qdstrm", b"\x00\x01", "raw Nsight Systems stream"),
+        ("any.bin", b"\x00\x01\x02", "nothing that TraceQL imports"),
+        ("e.sqlite", b"SQLite format 3\x00" + b"\xaa" * 4096, "cannot be read"),
+    ],
+)
+def test_refused_by_kind(
+    store: traceql.Store, tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    """What is no capture is named, with what to do; nothing is left behind."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    outcome = _one(store, path)
+    assert isinstance(outcome.error, UnrecognisedInput)
+    assert outcome.error.exit_code == ExitCode.NOT_FOUND
+    assert says in str(outcome.error) and str(path) in str(outcome.error)
+    assert outcome.error.hint
+    assert _files(store) == []
+
+
+def test_foreign_database(store: traceql.Store, tmp_path: Path) -> None:
+    """A SQLite file that is no capture is refused with its tables."""
+    path = tmp_path / "songs.sqlite"
+    _empty_database(path)
+    outcome = _one(store, path)
+    assert isinstance(outcome.error, UnrecognisedInput)
+    assert "song" in str(outcome.error)
+
+
+def test_cut_database(store: traceql.Store, tmp_path: Path) -> None:
+    """A file that ends early is an error that names it, and leaves no run."""
+    path = tmp_path / "cut.sqlite"
+    _cut(path)
+    outcome = _one(store, path)
+    assert isinstance(outcome.error, ImportFailed | UnrecognisedInput)
+    assert str(path) in str(outcome.error)
+    assert _files(store) == []
+
+
+@pytest.mark.parametrize("missing", ["absent.sqlite", "nothing-*.sqlite", "folder"])
+def test_nothing_there(store: traceql.Store, tmp_path: Path, missing: str) -> None:
+    """No file, no match, or a folder without captures."""
+    (tmp_path / "folder").mkdir()
+    outcome = _one(store, tmp_path / missing)
+    assert outcome.status == "failed"
+    assert isinstance(outcome.error, UnrecognisedInput)
+    assert outcome.error.hint
+
+
+def test_gzip_zip_and_url(store: traceql.Store, tmp_path: Path) -> None:
+    """Packed captures are captures; each is a source of its own."""
+    packed = tmp_path / "run.sqlite.gz"
+    packed.write_bytes(gzip.compress(CAPTURE.read_bytes()))
+    assert _one(store, packed).status == "imported"
+    archive = tmp_path / "runs.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.write(CAPTURE, "a/run.sqlite")
+        file.write(FIXTURES / "truth.json", "a/truth.json")
+        file.write(FIXTURES / "nsight_2020.sqlite", "b/run.sqlite")
+    outcomes = store.ingest(archive)
+    assert [o.status for o in outcomes] == ["imported", "imported"]
+    assert [o.run.source["member"] for o in outcomes if o.run] == [
+        "a/run.sqlite",
+        "b/run.sqlite",
+    ]
+    assert _one(store, FIXTURES.joinpath("nsight_2026.sqlite").as_uri()).run
+    assert len(store.runs()) == 4
+
+
+def test_damaged_gzip(store: traceql.Store, tmp_path: Path) -> None:
+    """A cut archive is an error, not a traceback."""
+    path = tmp_path / "cut.gz"
+    path.write_bytes(gzip.compress(CAPTURE.read_bytes())[:-2_000])
+    outcome = _one(store, path)
+    assert isinstance(outcome.error, ImportFailed)
+    assert "damaged" in str(outcome.error)
+
+
+def _with_bad_text(path: Path) -> None:
+    shutil.copyfile(CAPTURE, path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(
+            "UPDATE StringIds SET value = CAST(x'ff' || CAST(value AS BLOB) AS TEXT) "
+            "WHERE id = (SELECT min(demangledName) FROM CUPTI_ACTIVITY_KIND_KERNEL)"
+        )
+        con.commit()
+
+
+def test_invalid_text_is_counted(store: traceql.Store, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 read as U+FFFD and are said to be lost."""
+    path = tmp_path / "bad-text.sqlite"
+    _with_bad_text(path)
+    outcome = _one(store, path)
+    assert [f.code for f in outcome.findings if f.severity == "data_loss"] == [
+        "invalid_utf8"
+    ]
+    names = store.sql("SELECT DISTINCT name FROM kernel WHERE name LIKE chr(65533)||'%'")
+    assert len(names) == 1
+
+
+def test_strict_refuses_loss(store: traceql.Store, tmp_path: Path) -> None:
+    """--strict: exit 4, and no run."""
+    path = tmp_path / "bad-text.sqlite"
+    _with_bad_text(path)
+    outcome = _one(store, path, strict=True)
+    assert isinstance(outcome.error, DataLoss)
+    assert outcome.error.exit_code == ExitCode.DATA_LOSS
+    assert _files(store) == []
+
+
+def test_redact(store: traceql.Store, tmp_path: Path) -> None:
+    """Home directories in names go, on request; without it they are pointed out."""
+    path = tmp_path / "home.sqlite"
+    shutil.copyfile(CAPTURE, path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(
+            "UPDATE NVTX_EVENTS SET text = 'load /home/alice/data.py' "
+            "WHERE eventType = 34"
+        )
+        con.commit()
+    plain = _one(store, path)
+    assert "home_paths" in {f.code for f in plain.findings}
+    _one(store, path, force=True, redact=True)
+    names = store.sql(
+        "SELECT DISTINCT name FROM annotation WHERE kind = 'mark'"
+    ).rows()
+    assert names == [{"name": "load ~/data.py"}]
+
+
+def test_write_ahead_log_is_read_and_left(store: traceql.Store, tmp_path: Path) -> None:
+    """Rows that stand in the log only are rows; neither file is written to."""
+    path = tmp_path / "live.sqlite"
+    shutil.copyfile(CAPTURE, path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute("PRAGMA journal_mode = WAL").fetchall()
+        con.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        con.execute(
+            "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid > 100"
+        )
+        con.commit()
+        log = path.with_name("live.sqlite-wal")
+        before = path.read_bytes(), log.read_bytes()
+        assert len(before[1]) > 0
+        outcome = _one(store, path)
+        assert outcome.run is not None
+        assert outcome.run.rows["kernel"] == 100
+        assert (path.read_bytes(), log.read_bytes()) == before
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "CUPTI_ACTIVITY_KIND_KERNEL",
+        "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "CUPTI_ACTIVITY_KIND_RUNTIME",
+        "NVTX_EVENTS",
+        "TARGET_INFO_GPU",
+        "TARGET_INFO_CUDA_STREAM",
+        "ThreadNames",
+        "PROCESSES",
+        "EXPORT_META_DATA",
+    ],
+)
+def test_without_a_table(store: traceql.Store, tmp_path: Path, table: str) -> None:
+    """Exports are lazy: any table may be absent."""
+    path = tmp_path / "lazy.sqlite"
+    shutil.copyfile(CAPTURE, path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(f"DROP TABLE {table}")
+        con.commit()
+    outcome = _one(store, path)
+    assert outcome.error is None
+    assert outcome.run is not None
+    gone = {
+        "CUPTI_ACTIVITY_KIND_KERNEL": "kernel",
+        "CUPTI_ACTIVITY_KIND_MEMCPY": "memcpy",
+        "NVTX_EVENTS": "annotation",
+    }.get(table)
+    assert gone is None or gone not in outcome.run.rows
+
+
+def _columns(table: str) -> list[str]:
+    with closing(sqlite3.connect(CAPTURE)) as con:
+        return [row[1] for row in con.execute(f"PRAGMA table_info({table})")]
+
+
+@pytest.mark.parametrize(
+    ("table", "ours"),
+    [
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "kernel"),
+        ("CUPTI_ACTIVITY_KIND_MEMCPY", "memcpy"),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "api_call"),
+        ("NVTX_EVENTS", "annotation"),
+    ],
+)
+def test_without_any_one_column(
+    store: traceql.Store, tmp_path: Path, table: str, ours: str
+) -> None:
+    """Columns come and go with the version; the rows stay as far as time is there."""
+    for column in _columns(table):
+        if column in ("start", "end", "eventType"):
+            continue
+        path = tmp_path / f"without-{column}.sqlite"
+        shutil.copyfile(CAPTURE, path)
+        with closing(sqlite3.connect(path)) as con:
+            names = ", ".join(f'"{c}"' for c in _columns(table) if c != column)
+            con.execute(f"CREATE TABLE cut AS SELECT {names} FROM {table}")
+            con.execute(f"DROP TABLE {table}")
+            con.execute(f"ALTER TABLE cut RENAME TO {table}")
+            con.commit()
+        outcome = _one(store, path)
+        assert outcome.error is None, column
+        assert outcome.run is not None
+        assert outcome.run.rows[ours] > 0, column
+
+
+def test_unknown_options(store: traceql.Store) -> None:
+    """A wrong option or importer is the caller's mistake."""
+    with pytest.raises(UsageError, match="no importer"):
+        store.ingest(CAPTURE, format="none-such")
+    with pytest.raises(UsageError):
+        store.ingest(CAPTURE, no_such_option=1)
+
+
+def test_memory_limit_too_small(store: traceql.Store) -> None:
+    """Out of memory says how to give more, and leaves nothing."""
+    outcome = _one(store, CAPTURE, memory_limit="1MB")
+    assert isinstance(outcome.error, ImportFailed)
+    assert outcome.error.hint and "--memory-limit" in outcome.error.hint
+    assert _files(store) == []
+    with pytest.raises(NoSuchRun):
+        store.run("@latest")

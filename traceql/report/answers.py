@@ -1,0 +1,132 @@
+"""Answers: what the report asked the query pack, each asked once for all runs.
+
+An answer becomes a table of the session; for the run at hand it is a view of the
+query's name, so that findings and figures are small SQL over answers and a reader can
+run the same text.
+
+Invariant: no query of the pack runs twice with the same parameters, and no figure has
+another source than an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from traceql import queries
+from traceql.errors import QueryError
+
+if TYPE_CHECKING:
+    from traceql.manifest import Run
+    from traceql.queries import Query
+    from traceql.result import Result
+    from traceql.session import Session
+
+VERSION = "v1"
+FOCUS = "focus"
+"""As time_window: the iterations of a run that has some, else all its GPU work."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question to the query pack.
+
+    Attributes:
+        query: Name of the query.
+        params: Its parameters; `time_window` may be `FOCUS`.
+        name: What the answer is called; as the query if empty.
+    """
+
+    query: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def table(self) -> str:
+        """Name of the answer in SQL."""
+        return self.name or self.query
+
+
+class Answers:
+    """The answers of a session, and the view of one run at a time on them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._asked: dict[str, Ask] = {}
+        self._run: Run | None = None
+        session.con.execute("CREATE SCHEMA answer")
+        found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
+        self._with_steps = {str(row["run_id"]) for row in found.rows()}
+
+    def look_at(self, run: Run) -> None:
+        """Makes `run` the one that every further SQL is about."""
+        self._run = run
+        for ask in self._asked.values():
+            self._view(ask)
+
+    @property
+    def run(self) -> Run:
+        """The run at hand."""
+        if self._run is None:
+            raise LookupError("no run is looked at")
+        return self._run
+
+    def query_of(self, ask: Ask) -> Query:
+        """The query that an answer comes from, our own of that name."""
+        return queries.find(self._session.catalog, f"{VERSION}.{ask.query}")
+
+    def call(self, ask: Ask) -> str:
+        """The SQL that gives the answer for the run at hand."""
+        return self._call(ask, self._window(self.run))
+
+    def ask(self, ask: Ask) -> None:
+        """Makes the answer a table, unless it is one."""
+        known = self._asked.setdefault(ask.table, ask)
+        if known != ask:
+            raise QueryError(f"two questions of the report are called {ask.table}")
+        if known is ask:
+            self._session.con.execute(self._create(ask))
+        self._view(ask)
+
+    def sql(self, text: str) -> Result:
+        """Runs SQL over the answers for the run at hand."""
+        return self._session.sql(text)
+
+    def note(self, ask: Ask) -> str | None:
+        """What the run at hand lacks for a query and how to record it."""
+        rows = self.run.rows
+        for tables, advice in self.query_of(ask).requires:
+            names = tables.split("|")
+            if not any(rows.get(name) for name in names):
+                return f"This capture holds no {' and no '.join(names)} rows. {advice}"
+        return None
+
+    def _window(self, run: Run) -> str:
+        return "steps" if run.run_id in self._with_steps else "gpu"
+
+    def _call(self, ask: Ask, window: str) -> str:
+        params = dict(ask.params)
+        if params.get("time_window") == FOCUS:
+            params["time_window"] = window
+        return queries.call_sql(self.query_of(ask), params)
+
+    def _create(self, ask: Ask) -> str:
+        by_window: dict[str, list[str]] = {}
+        for run in self._session.runs:
+            by_window.setdefault(self._window(run), []).append(f"'{run.run_id}'")
+        if ask.params.get("time_window") != FOCUS or len(by_window) < 2:
+            arms = [self._call(ask, next(iter(by_window)))]
+        else:
+            arms = [
+                f"({self._call(ask, window)} WHERE run_id IN ({', '.join(ids)}))"
+                for window, ids in by_window.items()
+            ]
+        return f"CREATE TABLE answer.{ask.table} AS {' UNION ALL '.join(arms)}"
+
+    def _view(self, ask: Ask) -> None:
+        if self._run is not None:
+            self._session.con.execute(
+                f"CREATE OR REPLACE TEMP VIEW {ask.table} AS "
+                f"FROM answer.{ask.table} WHERE run_id = '{self._run.run_id}'"
+            )

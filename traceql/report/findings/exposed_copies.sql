@@ -1,0 +1,20 @@
+-- The direction named is the one with the most exposed time in the capture.
+-- @kind limit
+-- @section copies
+-- @uses focus_summary, memcpy_summary
+-- @threshold exposed copies and fills ≥ 5 % of the window
+-- @says Copies and fills are exposed {{ exposed_copy_pct | pct }} of {{ window_text }}:
+--     they run and no kernel beside them; most of it is {{ kind }}
+--     ({{ exposed_ns | ns }} in {{ copy_count | count }} operations).
+-- @do Copy on a stream of its own, from pinned memory, while kernels run.
+SELECT
+    focus_summary.exposed_copy_pct, most.kind, most.exposed_ns, most.copy_count,
+    focus_summary.exposed_copy_pct / 100
+        * (focus_summary.window_end_ns - focus_summary.window_start_ns) AS saving_ns,
+    focus_summary.window_end_ns - focus_summary.window_start_ns AS of_ns,
+    CASE focus_summary.window_name WHEN 'steps' THEN 'the iterations'
+        ELSE 'the time from the first to the last GPU operation' END AS window_text
+FROM focus_summary
+JOIN (FROM memcpy_summary ORDER BY exposed_ns DESC, kind LIMIT 1) AS most
+    ON focus_summary.run_id = most.run_id
+WHERE focus_summary.exposed_copy_pct >= 5

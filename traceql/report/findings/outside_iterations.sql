@@ -1,0 +1,13 @@
+-- @kind capture
+-- @section iterations
+-- @uses iteration_timing
+-- @threshold ≥ 20 % of busy GPU time launched by no iteration
+-- @says {{ outside_pct | pct }} of the GPU's busy time was launched by no iteration
+--     ({{ outside_ns | ns }}): set-up, evaluation, or iterations that are not marked.
+-- @do
+SELECT
+    sum(busy_union_ns) FILTER (iteration IS NULL) AS outside_ns,
+    100 * outside_ns / sum(busy_union_ns) AS outside_pct,
+    NULL AS saving_ns, NULL AS of_ns
+FROM iteration_timing
+HAVING outside_pct >= 20 AND count(iteration) > 0
