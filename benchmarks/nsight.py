@@ -92,12 +92,19 @@ def bench_command_line(store: Path, repeats: int) -> None:
     """The report, and how fast the command answers at all."""
     with tempfile.TemporaryDirectory() as folder:
         html = str(Path(folder) / "report.html")
-        report = ("-m", "traceql", "report", "--html", "--store", str(store), "-o", html)
+        report = (
+            "-m",
+            "traceql",
+            "report",
+            "--html",
+            "--store",
+            str(store),
+            "-o",
+            html,
+        )
         run(*report)
         cost = median([run(*report) for _ in range(repeats)])
-    nothing, version = in_turn(
-        10, ("-c", "pass"), ("-m", "traceql", "--version")
-    )
+    nothing, version = in_turn(10, ("-c", "pass"), ("-m", "traceql", "--version"))
     _head("command", "wall s", "cpu s", "peak MiB", "target")
     _row("report --html", *_cells(cost), "6 s")
     _row("python -c pass", *_cells(nothing), "")

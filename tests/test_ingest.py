@@ -229,7 +229,9 @@ def test_invalid_text_is_counted(store: traceql.Store, tmp_path: Path) -> None:
     assert [f.code for f in outcome.findings if f.severity == "data_loss"] == [
         "invalid_utf8"
     ]
-    names = store.sql("SELECT DISTINCT name FROM kernel WHERE name LIKE chr(65533)||'%'")
+    names = store.sql(
+        "SELECT DISTINCT name FROM kernel WHERE name LIKE chr(65533)||'%'"
+    )
     assert len(names) == 1
 
 
@@ -256,9 +258,7 @@ def test_redact(store: traceql.Store, tmp_path: Path) -> None:
     plain = _one(store, path)
     assert "home_paths" in {f.code for f in plain.findings}
     _one(store, path, force=True, redact=True)
-    names = store.sql(
-        "SELECT DISTINCT name FROM annotation WHERE kind = 'mark'"
-    ).rows()
+    names = store.sql("SELECT DISTINCT name FROM annotation WHERE kind = 'mark'").rows()
     assert names == [{"name": "load ~/data.py"}]
 
 
@@ -269,9 +269,7 @@ def test_write_ahead_log_is_read_and_left(store: traceql.Store, tmp_path: Path) 
     with closing(sqlite3.connect(path)) as con:
         con.execute("PRAGMA journal_mode = WAL").fetchall()
         con.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
-        con.execute(
-            "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid > 100"
-        )
+        con.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid > 100")
         con.commit()
         log = path.with_name("live.sqlite-wal")
         before = path.read_bytes(), log.read_bytes()

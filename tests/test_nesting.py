@@ -27,8 +27,10 @@ def _nested(ranges: list[Range]) -> dict[int, tuple[int | None, int, bool]]:
             )
         nest(con, "r")
         rows = con.execute("SELECT id, parent_id, depth, crossing FROM nested")
-        return {id_: (parent, depth, crossing) for id_, parent, depth, crossing in
-                rows.fetchall()}
+        return {
+            id_: (parent, depth, crossing)
+            for id_, parent, depth, crossing in rows.fetchall()
+        }
 
 
 def _slow(ranges: list[Range]) -> dict[int, tuple[int | None, int, bool]]:
@@ -60,9 +62,7 @@ def _slow(ranges: list[Range]) -> dict[int, tuple[int | None, int, bool]]:
 
 
 _ranges = st.lists(
-    st.tuples(
-        st.integers(0, 1), st.integers(0, 12), st.none() | st.integers(0, 12)
-    ),
+    st.tuples(st.integers(0, 1), st.integers(0, 12), st.none() | st.integers(0, 12)),
     max_size=14,
 )
 

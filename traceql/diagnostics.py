@@ -51,7 +51,9 @@ class Diagnostics:
             return
         found = self._findings.get((code, message))
         if found is None:
-            self._findings[code, message] = Finding(code, severity, count, message, example)
+            self._findings[code, message] = Finding(
+                code, severity, count, message, example
+            )
         else:
             found.count += count
             found.example = found.example or example

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -39,8 +40,16 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 
 # Tables whose events make the capture window: what host and devices did.
-_TIMED = ("kernel", "memcpy", "memset", "graph_launch", "api_call", "annotation",
-          "op", "slice")
+_TIMED = (
+    "kernel",
+    "memcpy",
+    "memset",
+    "graph_launch",
+    "api_call",
+    "annotation",
+    "op",
+    "slice",
+)
 
 
 @dataclass(frozen=True)
@@ -324,29 +333,23 @@ def _connect(options: Options, scratch: str) -> duckdb.DuckDBPyConnection:
     )
 
 
-class _import_errors:  # noqa: N801 - reads as a context, not as a class
+@contextmanager
+def _import_errors(source: Source) -> Iterator[None]:
     """Turns what DuckDB raises during an import into errors that a user can act on."""
-
-    def __init__(self, source: Source) -> None:
-        self._uri = source.uri
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Translates; other errors pass."""
-        if isinstance(error, duckdb.OutOfMemoryException):
-            raise ImportFailed(
-                f"{self._uri}: out of memory: {error}",
-                hint="Give the import more: --memory-limit 2GB.",
-            ) from error
-        if isinstance(error, duckdb.IOException):
-            raise StoreError(
-                f"{self._uri}: cannot be written: {error}",
-                hint="Free space in the store and in the temporary folder (TMPDIR).",
-            ) from error
-        if isinstance(error, duckdb.Error):
-            raise ImportFailed(f"{self._uri}: {error}") from error
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise ImportFailed(
+            f"{source.uri}: out of memory: {error}",
+            hint="Give the import more: --memory-limit 2GB.",
+        ) from error
+    except duckdb.IOException as error:
+        raise StoreError(
+            f"{source.uri}: cannot be written: {error}",
+            hint="Free space in the store and in the temporary folder (TMPDIR).",
+        ) from error
+    except duckdb.Error as error:
+        raise ImportFailed(f"{source.uri}: {error}") from error
 
 
 def _window(con: duckdb.DuckDBPyConnection, writer: Writer) -> dict[str, Any]:
@@ -405,7 +408,10 @@ def _write_diagnostics(
 
 
 def _write_rows(
-    con: duckdb.DuckDBPyConnection, writer: Writer, table: str, rows: list[dict[str, Any]]
+    con: duckdb.DuckDBPyConnection,
+    writer: Writer,
+    table: str,
+    rows: list[dict[str, Any]],
 ) -> None:
     """Writes a few rows of plain values; the writer casts them to their types."""
     table_of_text = pa.table(

@@ -25,7 +25,8 @@ from typing import cast
 from traceql.diagnostics import Severity
 
 _HEADER = re.compile(
-    r"^-- @(?P<kind>prepare|phase|stage|rows|run|diagnostic|findings)\b[ ]*(?P<rest>.*)$"
+    r"^-- @(?P<kind>prepare|phase|stage|rows|run|diagnostic|findings)\b"
+    r"[ ]*(?P<rest>.*)$"
 )
 
 

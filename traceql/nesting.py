@@ -81,15 +81,17 @@ def nest(con: duckdb.DuckDBPyConnection, relation: str) -> None:
 
 
 def _redo_crossed(con: duckdb.DuckDBPyConnection) -> None:
-    of_crossed = (
-        "r.pid IS NOT DISTINCT FROM c.pid AND r.tid IS NOT DISTINCT FROM c.tid"
-    )
+    of_crossed = "r.pid IS NOT DISTINCT FROM c.pid AND r.tid IS NOT DISTINCT FROM c.tid"
     # A cursor of its own: a stream holds its connection until its end.
-    ranges = con.cursor().sql(
-        "SELECT r.pid, r.tid, r.id, r.ts_ns, r.end_ns FROM nest_range AS r "
-        f"SEMI JOIN nest_crossed AS c ON {of_crossed} "
-        "ORDER BY r.pid, r.tid, r.ts_ns, r.end_ns DESC, r.id"
-    ).to_arrow_reader(65_536)
+    ranges = (
+        con.cursor()
+        .sql(
+            "SELECT r.pid, r.tid, r.id, r.ts_ns, r.end_ns FROM nest_range AS r "
+            f"SEMI JOIN nest_crossed AS c ON {of_crossed} "
+            "ORDER BY r.pid, r.tid, r.ts_ns, r.end_ns DESC, r.id"
+        )
+        .to_arrow_reader(65_536)
+    )
     stacked = pa.Table.from_batches(_stack_pass(ranges), schema=_NESTED)
     con.execute(f"DELETE FROM nested AS r USING nest_crossed AS c WHERE {of_crossed}")
     con.register("nest_stacked", stacked)
@@ -131,7 +133,7 @@ def _stack_pass(ranges: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
                 thread = (pid, tid)
                 left += stack
                 stack = []
-            still_open = []
+            still_open: list[_Open] = []
             for range_ in stack:
                 over = range_.end_ns < start_ns or (
                     range_.end_ns == start_ns and range_.start_ns < start_ns

@@ -155,6 +155,8 @@ def _lint_select(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]:
     if tree.get("error", True):
         return [f"not a SELECT: {tree.get('error_message')}"]
     node = tree["statements"][0]["node"]
+    while node["type"] == "CTE_NODE":  # DuckDB before 2.0: a materialised CTE
+        node = node["child"]
     found = []
     if not any(m["type"] == "ORDER_MODIFIER" for m in node["modifiers"]):
         found.append("the outermost SELECT has no ORDER BY")

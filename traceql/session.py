@@ -49,9 +49,7 @@ class Session:
         """
         return Result(self._run(text), title="SQL", sql=text)
 
-    def query(
-        self, name: str, params: Mapping[str, object] | None = None
-    ) -> Result:
+    def query(self, name: str, params: Mapping[str, object] | None = None) -> Result:
         """Runs a query of the catalogue.
 
         Args:
@@ -128,7 +126,7 @@ def open_session(
 
 
 def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:
-    settings: dict[str, str | bool | int] = {
+    settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory_limit,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -200,8 +198,9 @@ def _run_sql(runs: Sequence[Run], run_type: str) -> str:
     return (
         "SELECT stored.* REPLACE (named.label AS label, "
         "CAST(named.tags AS MAP(VARCHAR, VARCHAR)) AS tags)\n"
-        f"FROM run_stored AS stored\nJOIN (VALUES {rows}) AS named (run_id, label, tags)"
-        f"\n    ON stored.run_id = CAST(named.run_id AS {run_type})"
+        "FROM run_stored AS stored\n"
+        f"JOIN (VALUES {rows}) AS named (run_id, label, tags)\n"
+        f"    ON stored.run_id = CAST(named.run_id AS {run_type})"
     )
 
 

@@ -61,9 +61,7 @@ class Source:
         """`r` and 15 hexadecimal digits of what identifies the source."""
         identity = self.sha256
         if self.member is not None:
-            identity = hashlib.sha256(
-                f"{identity}\n{self.member}".encode()
-            ).hexdigest()
+            identity = hashlib.sha256(f"{identity}\n{self.member}".encode()).hexdigest()
         return "r" + identity[:15]
 
 
@@ -103,7 +101,7 @@ def _expand_one(name: str) -> Iterator[Named]:
             if inner.is_file() and not _is_hidden(inner.relative_to(path)):
                 yield Named(str(inner), explicit=False)
     elif glob.has_magic(name):
-        matches = sorted(glob.glob(name, recursive=True))
+        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - absolute too
         if not matches:
             raise UnrecognisedInput(
                 f"{name}: no file matches", hint="Check the pattern and the folder."

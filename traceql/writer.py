@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from traceql.store import Staging
 
 ROW_GROUP = 122_880
-_HOME = r"(/home/|/Users/|/root\b)[^/\s""'';:,)]*"
+_HOME = r"(/home/|/Users/|/root\b)[^/\s" "'';:,)]*"
 
 
 def _stored_type(column: Column) -> str:

@@ -52,26 +52,28 @@ WITH windows AS (
         END AS bin_count
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
--- What an operation adds to a union begins where the earlier ones of its kind end.
-uncovered AS (
+ops AS (
     SELECT
-        run_id, device_id, start_ns, end_ns, op_kind IN ('kernel', 'graph') AS is_kernel,
-        greatest(start_ns, max(end_ns) OVER earlier) AS busy_from_ns,
-        greatest(
-            start_ns,
-            max(end_ns) FILTER (op_kind IN ('kernel', 'graph')) OVER earlier
-        ) AS kernel_from_ns,
-        greatest(
-            start_ns,
-            max(end_ns) FILTER (op_kind IN ('memcpy', 'memset')) OVER earlier
-        ) AS copy_from_ns,
-        CASE WHEN activity = 'communication' THEN greatest(
-            start_ns,
-            max(end_ns) FILTER (activity = 'communication') OVER earlier
-        ) END AS communication_from_ns
+        run_id, device_id, start_ns, end_ns,
+        op_kind IN ('kernel', 'graph') AS is_kernel,
+        activity = 'communication' AS is_communication
     FROM v1._gpu_spans(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     )
+),
+-- What an operation adds to a union begins where the earlier ones of its kind end.
+uncovered AS (
+    SELECT
+        run_id, device_id, start_ns, end_ns, is_kernel,
+        greatest(start_ns, max(end_ns) OVER earlier) AS busy_from_ns,
+        greatest(start_ns, max(end_ns) FILTER (is_kernel) OVER earlier)
+            AS kernel_from_ns,
+        greatest(start_ns, max(end_ns) FILTER (NOT is_kernel) OVER earlier)
+            AS copy_from_ns,
+        CASE WHEN is_communication THEN greatest(
+            start_ns, max(end_ns) FILTER (is_communication) OVER earlier
+        ) END AS communication_from_ns
+    FROM ops
     WINDOW earlier AS (
         PARTITION BY run_id, device_id ORDER BY start_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

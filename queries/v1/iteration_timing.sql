@@ -26,8 +26,8 @@
 -- @column start_ns ns neutral Start on the host, ns since the run's origin.
 -- @column wall_ns ns lower Time on the host from its start to its end.
 -- @column wall_to_median_ratio ratio lower Wall time over the median of the process.
--- @column is_outlier bool neutral Whether it is far slower than the others (rule above);
---     NULL with fewer than five iterations.
+-- @column is_outlier bool neutral Whether it is far slower than the others (rule
+--     above); NULL with fewer than five iterations.
 -- @column first_gpu_ns ns neutral First start of its operations, ns since the origin.
 -- @column last_gpu_ns ns neutral Last end of its operations, ns since the origin.
 -- @column gap_before_ns ns lower From the last end of the latest earlier iteration with
@@ -59,24 +59,28 @@ WITH steps AS MATERIALIZED (
 ),
 walls AS (
     SELECT
-        run_id, pid, count(*) AS iteration_count, median(end_ns - start_ns) AS median_ns,
-        mad(end_ns - start_ns) AS mad_ns
+        run_id, pid, count(*) AS iteration_count,
+        median(end_ns - start_ns) AS median_ns, mad(end_ns - start_ns) AS mad_ns
     FROM steps
     GROUP BY run_id, pid
+),
+launched AS (
+    SELECT
+        run_id, step_pid, iteration, device_id, api_call_id, start_ns, end_ns,
+        op_kind IN ('kernel', 'graph') AS in_k, activity = 'communication' AS in_c
+    FROM v1._step_ops(pattern := pattern)
 ),
 -- What an operation adds to a union begins where the earlier ones of its kind end.
 uncovered AS (
     SELECT
-        run_id, step_pid, iteration, device_id, op_kind, activity, api_call_id,
-        start_ns, end_ns,
-        op_kind IN ('kernel', 'graph') AS in_k, activity = 'communication' AS in_c,
+        run_id, step_pid, iteration, device_id, api_call_id, start_ns, end_ns, in_k, in_c,
         greatest(start_ns, max(end_ns) OVER earlier) AS busy_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_k) OVER earlier) AS k_from_ns,
         greatest(start_ns, max(end_ns) FILTER (NOT in_k) OVER earlier) AS m_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_c) OVER earlier) AS c_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_k AND NOT in_c) OVER earlier)
             AS p_from_ns
-    FROM v1._step_ops(pattern := pattern)
+    FROM launched
     WINDOW earlier AS (
         PARTITION BY run_id, step_pid, iteration, device_id ORDER BY start_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

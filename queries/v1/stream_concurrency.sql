@@ -27,7 +27,8 @@ WITH windows AS (
 ),
 events AS (
     SELECT
-        run_id, device_id, unnest([start_ns, end_ns]) AS at_ns, unnest([1, -1]) AS change
+        run_id, device_id, unnest([start_ns, end_ns]) AS at_ns,
+        unnest([1, -1]) AS change
     FROM v1._stream_busy(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     )

@@ -54,7 +54,7 @@ streams AS MATERIALIZED (
 -- the bits of one number; a single group has one to itself.
 grouped AS (
     SELECT
-        run_id, device_id, context_id, stream_id, pid, device_no, stream_no, stream_count,
+        run_id, device_id, context_id, stream_id, pid, device_no, stream_no,
         stream_no // 60 AS own_group, other_group
     FROM (
         SELECT
@@ -111,7 +111,8 @@ masks AS (
 sixes AS (
     SELECT
         sweep, low, high, time_ns, i,
-        CASE WHEN i < 10 THEN low >> (6 * i) ELSE high >> (6 * i - 60) END & 63 AS i_bits
+        CASE WHEN i < 10 THEN low >> (6 * i) ELSE high >> (6 * i - 60) END & 63
+            AS i_bits
     FROM masks
     CROSS JOIN (SELECT unnest(range(20)) AS i)
     WHERE i_bits <> 0
@@ -129,7 +130,8 @@ six_pairs AS (
 ),
 bit_pairs AS (
     SELECT
-        sweep, 6 * (pair >> 17) + i_bit AS a_bit, 6 * ((pair >> 12) & 31) + j_bit AS b_bit,
+        sweep, 6 * (pair >> 17) + i_bit AS a_bit,
+        6 * ((pair >> 12) & 31) + j_bit AS b_bit,
         CAST(sum(time_ns) AS BIGINT) AS overlap_ns
     FROM six_pairs
     CROSS JOIN (SELECT unnest(range(6)) AS i_bit)

@@ -32,7 +32,8 @@
 -- @column busy_pct pct higher The union, of the window.
 -- @column first_ns ns neutral First start in the window, ns since the run's origin.
 -- @column last_ns ns neutral Last end in the window, ns since the run's origin.
--- @column idle_between_ns ns lower Sum of the gaps: from first to last without the union.
+-- @column idle_between_ns ns lower Sum of the gaps: from first to last without the
+--     union.
 -- @column gap_count count neutral Gaps between the first and the last operation.
 -- @column longest_gap_ns ns lower The longest of them; 0 without gaps.
 -- @key run_id, device_id, pid, context_id, stream_id

@@ -22,8 +22,8 @@
 -- @column bin_ns ns neutral Width of the bin.
 -- @column busy_ns ns neutral Time with at least one operation of the lane running.
 -- @column busy_share share neutral That time, of the bin's width.
--- @column activity text neutral Activity with most time in the cell, as gpu_op.activity;
---     the first by name where several have as much; NULL where nothing ran.
+-- @column activity text neutral Activity with most time in the cell, as in gpu_op; the
+--     first by name where several have as much; NULL where nothing ran.
 -- @column hidden_lane_count count neutral Lanes of the run that are not shown.
 -- @key run_id, lane, bin
 -- @chart heatmap x=bin_start_ns y=lane color=busy_share
@@ -166,7 +166,8 @@ busy AS (
 )
 SELECT
     cells.run_id, cells.lane, cells.bin, cells.device_id, cells.pid, cells.context_id,
-    cells.stream_id, cells.bin_start_ns, cells.bin_end_ns - cells.bin_start_ns AS bin_ns,
+    cells.stream_id, cells.bin_start_ns,
+    cells.bin_end_ns - cells.bin_start_ns AS bin_ns,
     coalesce(busy.busy_ns, 0) AS busy_ns,
     coalesce(busy.busy_ns, 0) / (cells.bin_end_ns - cells.bin_start_ns) AS busy_share,
     busy.activity, cells.hidden_lane_count

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -19,16 +18,6 @@ from traceql.cli.lazy import LazyGroup
 from .conftest import Cli
 
 HEAVY = ("duckdb", "pyarrow", "polars", "rich", "jinja2", "fsspec", "pandas")
-
-
-def python(code: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *code.split(" ", 1)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **kwargs,
-    )
 
 
 def commands(
@@ -173,6 +162,30 @@ def test_a_reader_that_leaves_is_no_traceback(store: str) -> None:
         ["bash", "-c", command], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_told_in_a_line(store: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "traceql", "runs", "--store", store],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "traceql: error: cannot write: No space left on device\n"
+
+
+def test_a_poor_encoding_is_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "traceql", "query", "show", "kernel_totals"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -27,7 +27,9 @@ _KINDS = ("push_pop", "start_end", "mark")
 
 
 @pytest.fixture(scope="module", params=GENERATIONS)
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     """One generation's file, imported."""
     store = traceql.open_store(tmp_path_factory.mktemp("store"), create=True)
     (outcome,) = store.ingest(FIXTURES / f"nsight_{request.param}.sqlite")
@@ -115,7 +117,12 @@ def test_api_calls(run: Session) -> None:
     }
     ours = {"runtime": "cuda_runtime", "driver": "cuda_driver"}
     wanted = {
-        (ours.get(a["api"], a["api"]), a["name"]): (a["count"], a["sum_ns"], a["min_ns"], a["max_ns"])
+        (ours.get(a["api"], a["api"]), a["name"]): (
+            a["count"],
+            a["sum_ns"],
+            a["min_ns"],
+            a["max_ns"],
+        )
         for a in TRUTH["api_calls"]
     }
     assert found == wanted
@@ -198,9 +205,9 @@ def test_crossing_and_unfinished_ranges(run: Session) -> None:
         ("crossing A",),
         ("crossing B",),
     ]
-    assert _rows(
-        run, "SELECT DISTINCT dur_ns FROM annotation WHERE truncated"
-    ) == [(None,)]
+    assert _rows(run, "SELECT DISTINCT dur_ns FROM annotation WHERE truncated") == [
+        (None,)
+    ]
 
 
 def test_devices_by_cuda_ordinal(run: Session) -> None:
@@ -272,7 +279,8 @@ def test_ranks_share_correlation_ids(store: traceql.Store) -> None:
     session = store.session()
     assert _rows(
         session,
-        "SELECT count(*) FROM kernel AS k JOIN api_call AS a USING (run_id, api_call_id) "
+        "SELECT count(*) FROM kernel AS k "
+        "JOIN api_call AS a USING (run_id, api_call_id) "
         "WHERE a.pid <> k.pid OR a.correlation_id <> k.correlation_id",
     ) == [(0,)]
     assert _rows(
@@ -313,7 +321,9 @@ def test_every_corpus_file_imports(store: traceql.Store, corpus: Path) -> None:
         codes = {f.code for f in outcome.findings}
         assert outcome.run is not None
         rows = outcome.run.rows
-        with sqlite3.connect(f"file:{outcome.source}?mode=ro&immutable=1", uri=True) as c:
+        with sqlite3.connect(
+            f"file:{outcome.source}?mode=ro&immutable=1", uri=True
+        ) as c:
             tables = {t for (t,) in c.execute("SELECT name FROM sqlite_master")}
             for table, ours in (
                 ("CUPTI_ACTIVITY_KIND_KERNEL", "kernel"),

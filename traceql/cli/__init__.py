@@ -7,6 +7,7 @@ it has a `command`; what the commands need is imported when they are called.
 
 from __future__ import annotations
 
+import io
 import sys
 
 
@@ -20,4 +21,7 @@ def main() -> None:
         return
     from traceql.cli.entry import run
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal whose encoding lacks a character shows its escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 
@@ -12,6 +13,8 @@ from traceql import __version__
 from traceql.cli.lazy import LazyGroup
 from traceql.errors import ExitCode, QueryError, TraceQLError
 from traceql.render import printable
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 root = click.version_option(__version__, message="%(prog)s %(version)s")(
     LazyGroup(
@@ -35,13 +38,27 @@ def run(args: list[str]) -> int:
         return _complain(error.format_message(), hint, error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader has left (`| head`); the interpreter must not complain on exit.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.FAILURE
+    except OSError as error:
+        return _fail_in_output(error)
     except Exception as error:
         return _fail_in_duckdb(error)
+
+
+def _fail_in_output(error: OSError) -> int:
+    if error.errno not in (errno.EPIPE, *_FULL):
+        raise error
+    _drop_stdout()
+    if (
+        error.errno != errno.EPIPE
+    ):  # a reader that has left, as `head` does, is no error
+        _complain(f"cannot write: {error.strerror}", None, ExitCode.FAILURE)
+    return ExitCode.FAILURE
+
+
+def _drop_stdout() -> None:
+    """What is still to be flushed at exit goes nowhere, and nobody complains."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail_in_duckdb(error: Exception) -> int:

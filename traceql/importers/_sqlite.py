@@ -78,7 +78,8 @@ class Relation:
 def declared(con: duckdb.DuckDBPyConnection, ddl: str) -> dict[str, Relation]:
     """Reads CREATE TABLE statements, runs them in `con`, and returns what they say."""
     before = {
-        row[0] for row in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        row[0]
+        for row in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
     }
     con.execute(ddl)
     relations: dict[str, Relation] = {}
@@ -107,9 +108,7 @@ class SqliteSource:
     def columns(self, table: str) -> set[str]:
         """Columns of a table that the file has; empty for an absent table."""
         with closing(sqlite3.connect(self._uri, uri=True)) as con:
-            return {
-                str(row[1]) for row in con.execute(f'PRAGMA table_info("{table}")')
-            }
+            return {str(row[1]) for row in con.execute(f'PRAGMA table_info("{table}")')}
 
     def rowids(self, table: str) -> tuple[int, int] | None:
         """Smallest and largest rowid; None for an absent or empty table."""
@@ -143,7 +142,7 @@ class SqliteSource:
             if name not in present:
                 continue
             if type_ == "VARCHAR":
-                selected.append(f"coalesce(CAST(\"{name}\" AS BLOB), x'') AS \"{name}\"")
+                selected.append(f'coalesce(CAST("{name}" AS BLOB), x\'\') AS "{name}"')
             elif type_ == "DOUBLE":
                 selected.append(f'coalesce(CAST("{name}" AS REAL), 9e999) AS "{name}"')
             else:
@@ -173,7 +172,7 @@ class SqliteSource:
                 value = f"coalesce(TRY(decode({text})), lenient({text}))"
                 items.append(f'{value} AS "{name}"')
             elif type_ == "DOUBLE":
-                items.append(f"nullif(\"{name}\", 'Infinity'::DOUBLE) AS \"{name}\"")
+                items.append(f'nullif("{name}", \'Infinity\'::DOUBLE) AS "{name}"')
             else:
                 items.append(f'CAST("{name}" AS {type_}) AS "{name}"')
         return ", ".join(items)

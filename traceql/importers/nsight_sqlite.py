@@ -111,7 +111,7 @@ IMPORTER = NsightSqlite()
 def _adbc_error() -> type[Exception]:
     from adbc_driver_manager import Error
 
-    return Error  # type: ignore[no-any-return]
+    return Error
 
 
 class _Import:
@@ -190,9 +190,7 @@ class _Import:
         count: int,
         example: str | None,
     ) -> None:
-        self.ctx.diagnostics.add(
-            code, severity, message, count=count, example=example
-        )
+        self.ctx.diagnostics.add(code, severity, message, count=count, example=example)
 
     def _facts(self, block: Block) -> dict[str, Any]:
         result = self.con.execute(block.sql)
@@ -220,9 +218,7 @@ class _Import:
             )
             con.unregister("arrow_stream")
 
-    def _chunks(
-        self, phase: Phase, relations: dict[str, Relation]
-    ) -> Iterator[_Chunk]:
+    def _chunks(self, phase: Phase, relations: dict[str, Relation]) -> Iterator[_Chunk]:
         for name, blocks in phase.chunked().items():
             bounds = self.source.rowids(name)
             if bounds is None:
@@ -276,10 +272,14 @@ class _Import:
         )
         count = con.execute("SELECT count(*) FROM names").fetchone()
         if count and 0 < count[0] <= _MAX_ENUM:
-            con.execute("CREATE OR REPLACE TEMP TYPE chunk_name AS ENUM "
-                        "(SELECT DISTINCT value FROM names ORDER BY value)")
-            con.execute("CREATE OR REPLACE TEMP TYPE chunk_function AS ENUM "
-                        "(SELECT DISTINCT function FROM names ORDER BY function)")
+            con.execute(
+                "CREATE OR REPLACE TEMP TYPE chunk_name AS ENUM "
+                "(SELECT DISTINCT value FROM names ORDER BY value)"
+            )
+            con.execute(
+                "CREATE OR REPLACE TEMP TYPE chunk_function AS ENUM "
+                "(SELECT DISTINCT function FROM names ORDER BY function)"
+            )
             con.execute(
                 "CREATE OR REPLACE TEMP TABLE names AS "
                 "SELECT id, CAST(value AS chunk_name) AS value, "

@@ -80,6 +80,10 @@ class Answers:
         """The SQL that gives the answer for the run at hand."""
         return self._call(ask, self._window(self.run))
 
+    def run_call(self, ask: Ask) -> str:
+        """The SQL that asks anew, about the run at hand alone: for data of charts."""
+        return f"{self.call(ask)} WHERE run_id = '{self.run.run_id}'"
+
     def ask(self, ask: Ask) -> None:
         """Makes the answer a table, unless it is one."""
         known = self._asked.setdefault(ask.table, ask)

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from traceql.session import Session
 
 FOLDER = Path(__file__).parent / "templates"
+ACTIVITIES = (
+    *("compute", "communication", "graph", "copy_h2d", "copy_d2h", "copy_d2d"),
+    *("copy_p2p", "memset"),
+)
+"""Activities that have a colour of their own in report.css."""
 _WORST_FIRST = ("data_loss", "error", "warning")
 
 COMPARISON = Figure(
@@ -124,6 +129,7 @@ def render(session: Session) -> str:
         title=reports[0].title if not several else f"{len(reports)} runs",
         version=traceql.__version__,
         rules=findings.rules(),
+        known_activities=ACTIVITIES,
         css=Markup(css),
         runtime=Markup(script) if script else None,
         scripts=[Markup(text) for text in scripts],

@@ -17,4 +17,4 @@ WHERE annotation_summary.kind <> 'mark' AND regexp_matches(
     || '(iteration|iter|step|train_?step|batch|ProfilerStep)[ #:_=]*[0-9]+$'
 )
 GROUP BY run_summary.iteration_count
-HAVING range_count > 1.5 * run_summary.iteration_count AND run_summary.iteration_count > 0
+HAVING sum(annotation_summary.annotation_count) > 1.5 * run_summary.iteration_count AND run_summary.iteration_count > 0

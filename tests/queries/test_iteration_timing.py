@@ -1,0 +1,251 @@
+"""Iterations and their copies, against slow interval arithmetic."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+from hypothesis import given
+from query_database import Database, empty
+from random_traces import (
+    COPIES,
+    FAST,
+    KERNELS,
+    WINDOWS,
+    Op,
+    Step,
+    loaded,
+    ops,
+    sort_key,
+    spans,
+    steps,
+)
+from reference import common_ns, sum_ns, union_ns
+
+Key = tuple[str, int | None, int | None, int | None]
+"""Run, pid, iteration, device."""
+
+
+def owner(op: Op, iterations: list[Step]) -> Step | None:
+    """The step that launched it."""
+    mine = [step for step in iterations if step.run == op.run]
+    pids = {step.pid for step in mine}
+    pid = op.stream[0]
+    if pid is None and len(pids) == 1:
+        pid = next(iter(pids))
+    elif pid not in pids:
+        pid = None
+    holders = [
+        step
+        for step in mine
+        if step.pid == pid and op.launch is not None
+        if step.start <= op.launch < step.end
+    ]
+    return max(holders, key=lambda step: step.start, default=None)
+
+
+def owned(trace: list[Op], iterations: list[Step]) -> dict[Key, list[Op]]:
+    """Operations of each row, rows without any too, in the order of the result."""
+    found: dict[Key, list[Op]] = {}
+    for step in iterations:
+        used = {
+            op.device
+            for op in trace
+            if op.run == step.run
+            if step.pid is None or op.stream[0] in (step.pid, None)
+        }
+        for device in used or {None}:
+            found[step.run, step.pid, step.number, device] = []
+    for op in trace:
+        step = owner(op, iterations)
+        where = (step.pid, step.number) if step else (None, None)
+        found.setdefault((op.run, *where, op.device), []).append(op)
+    return dict(sorted(found.items(), key=lambda item: sort_key(*item[0])))
+
+
+@FAST
+@given(ops(), steps())
+def test_iteration_timing(trace: list[Op], iterations: list[Step]) -> None:
+    expected = []
+    earlier: dict[Key, int] = {}
+    for key, mine in owned(trace, iterations).items():
+        run, pid, number, device = key
+        k = spans(op for op in mine if op.activity in KERNELS)
+        m = spans(op for op in mine if op.activity in COPIES)
+        c = spans(op for op in mine if op.activity == "communication")
+        p = spans(op for op in mine if op.activity in ("compute", "graph"))
+        first = min((op.span[0] for op in mine), default=None)
+        last = max((op.span[1] for op in mine), default=None)
+        start = wall = idle = gap = None
+        if number is not None:
+            [step] = [
+                s for s in iterations if (s.run, s.pid, s.number) == (run, pid, number)
+            ]
+            start, wall = step.start, step.end - step.start
+            line = (run, pid, 0, device)
+            if first is not None and last is not None:
+                gap = first - earlier[line] if line in earlier else None
+                earlier[line] = last
+            here = [op for op in trace if (op.run, op.device) == (run, device)]
+            if here:
+                idle = wall - union_ns(spans(here, (step.start, step.end)))
+        row = (*key, start, wall, first, last, gap, idle, len(mine))
+        row += (len({op.api_call for op in mine} - {None}), union_ns(k), sum_ns(k))
+        row += (union_ns(p), union_ns(c), sum_ns(c), union_ns(c, p) - union_ns(p))
+        row += (common_ns(c, p), union_ns(m), sum_ns(m), union_ns(k, m) - union_ns(k))
+        expected.append((*row, union_ns(k, m)))
+    with loaded(trace, iterations) as database:
+        rows = database.ask("iteration_timing")
+    found = [
+        tuple(
+            row[name]
+            for name in (
+                *("run_id", "pid", "iteration", "device_id", "start_ns", "wall_ns"),
+                *("first_gpu_ns", "last_gpu_ns", "gap_before_ns", "idle_ns"),
+                *("op_count", "launch_count", "kernel_union_ns", "kernel_sum_ns"),
+                *("compute_union_ns", "communication_union_ns"),
+                *("communication_sum_ns", "exposed_communication_ns"),
+                *("overlapped_communication_ns", "copy_union_ns", "copy_sum_ns"),
+                *("exposed_copy_ns", "busy_union_ns"),
+            )
+        )
+        for row in rows
+    ]
+    assert found == expected
+
+
+@FAST
+@given(ops(), steps())
+def test_memcpy_per_iteration(trace: list[Op], iterations: list[Step]) -> None:
+    expected: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for key, mine in owned(trace, iterations).items():
+        for direction in ("D2H", "H2D"):
+            copies = [op for op in mine if op.label == f"memcpy {direction}"]
+            stated = [op.bytes for op in copies if op.bytes is not None]
+            if copies:
+                known = [op for op in copies if op.bytes is not None]
+                time = sum_ns(spans(known))
+                expected[*key, direction] = (
+                    len(copies),
+                    sum(stated) if stated else None,
+                    sum_ns(spans(copies)),
+                    sum(stated) / time if time else None,
+                )
+    with loaded(trace, iterations) as database:
+        rows = database.ask("memcpy_per_iteration")
+    names = ("run_id", "pid", "iteration", "device_id", "direction")
+    figures = ("copy_count", "copy_bytes", "copy_sum_ns", "bandwidth_gb_per_s")
+    assert expected == {
+        tuple(row[n] for n in names): tuple(row[f] for f in figures) for row in rows
+    }
+    assert [tuple(row[n] for n in names) for row in rows] == list(expected)
+    for row in rows:
+        run, pid, _, device, direction = (row[name] for name in names)
+        of_process = [s for s in iterations if (s.run, s.pid) == (run, pid)]
+        alike = [expected.get((run, pid, s.number, device, direction)) for s in of_process]
+        if row["iteration"] is None:
+            assert row["in_every_iteration"] is None
+            assert row["same_in_every_iteration"] is None
+        else:
+            assert row["in_every_iteration"] is (None not in alike)
+            same = None not in alike and len({copy[:2] for copy in alike if copy}) == 1
+            assert row["same_in_every_iteration"] is same
+
+
+def training() -> Database:
+    """Three iterations of 100 ns on one device, counted by hand."""
+    database = empty()
+    database.window(0, 400)
+    for number in range(3):
+        start = 100 * number
+        database.insert(
+            "annotation",
+            {
+                "ts_ns": start,
+                "dur_ns": 90,
+                "kind": "push_pop",
+                "name": f"iteration {number}",
+                "pid": 1,
+            },
+        )
+        common = {"device_id": 0, "pid": 1}
+        database.insert(
+            "kernel",
+            # Launched in this iteration; the second ends in the next one.
+            common
+            | {"ts_ns": start + 20, "dur_ns": 30, "launch_ts_ns": start + 5, "name": "a"},
+            common
+            | {"ts_ns": start + 40, "dur_ns": 65, "launch_ts_ns": start + 9}
+            | {"name": "ncclKernel_AllReduce"},
+        )
+        database.insert(
+            "memcpy",
+            common
+            | {"ts_ns": start + 10, "dur_ns": 15, "launch_ts_ns": start, "bytes": 30}
+            | {"kind": "H2D"},
+        )
+    orphan = {"ts_ns": 350, "dur_ns": 7, "launch_ts_ns": None, "name": "a"}
+    database.insert("kernel", orphan | {"device_id": 0, "pid": 1})
+    return database
+
+
+def test_by_hand() -> None:
+    first, second, third, unowned = training().ask("iteration_timing")
+    assert first["source"] == "annotation"
+    assert (first["wall_ns"], first["kernel_union_ns"], first["kernel_sum_ns"]) == (
+        *(90, 85, 95),
+    )
+    assert first["exposed_communication_ns"] == 55
+    assert first["overlapped_communication_ns"] == 10
+    assert (first["copy_union_ns"], first["exposed_copy_ns"]) == (15, 10)
+    # Idle: [0, 10) only. In the second, the first one's kernel ran until 105.
+    assert (first["idle_ns"], second["idle_ns"]) == (10, 5)
+    assert (first["gap_before_ns"], second["gap_before_ns"]) == (None, 5)
+    assert third["last_gpu_ns"] == 305
+    assert first["is_outlier"] is None
+    assert (unowned["iteration"], unowned["wall_ns"], unowned["idle_ns"]) == (None,) * 3
+    assert (unowned["kernel_sum_ns"], unowned["op_count"]) == (7, 1)
+
+
+def test_copies_by_hand() -> None:
+    rows = training().ask("memcpy_per_iteration")
+    assert [row["iteration"] for row in rows] == [0, 1, 2]
+    assert {row["bandwidth_gb_per_s"] for row in rows} == {2.0}
+    assert all(row["same_in_every_iteration"] for row in rows)
+
+
+def test_summary_by_hand() -> None:
+    rows = {row["metric"]: row for row in training().ask("iteration_summary")}
+    idle, gap = rows["idle_ns"], rows["gap_before_ns"]
+    assert (idle["mean_ns"], idle["median_ns"], idle["min_ns"]) == (20 / 3, 5, 5)
+    assert idle["stddev_ns"] == pytest.approx(statistics.stdev([10, 5, 5]))
+    assert idle["p95_ns"] == pytest.approx(5 + 0.9 * 5)
+    assert (gap["iteration_count"], gap["max_ns"]) == (2, 5)
+    assert rows["kernel_sum_ns"]["mean_of_wall_pct"] == pytest.approx(9500 / 90)
+
+
+def test_slow_first_iterations_are_outliers_and_hide_none() -> None:
+    walls = [5000, 900, 100, 101, 99, 100, 103, 100, 130, 98, 100, 102]
+    iterations, start = [], 0
+    for number, wall in enumerate(walls):
+        iterations.append(Step("r1", 1, number, start, start + wall))
+        start += wall + 10
+    with loaded([], iterations) as database:
+        rows = database.ask("iteration_timing")
+    assert [row["iteration"] for row in rows if row["is_outlier"]] == [0, 1, 8]
+    assert rows[8]["wall_to_median_ratio"] == pytest.approx(
+        130 / statistics.median(walls)
+    )
+    # Nothing is known of a GPU: the figures of a device are not 0.
+    assert rows[0]["device_id"] is None
+    assert rows[0]["idle_ns"] is None
+
+
+def test_runs_are_apart() -> None:
+    trace = [Op(run, "compute", 0, (1, 1, 1), 5, 9, launch=3) for run in WINDOWS]
+    with loaded(trace, [Step("r2", 1, 0, 0, 20)]) as database:
+        rows = database.ask("iteration_timing")
+    assert [(row["run_id"], row["iteration"]) for row in rows] == [
+        *(("r1", None), ("r2", 0)),
+    ]

@@ -1,0 +1,154 @@
+"""Timeline: a lane per stream, in levels of detail that SQL has binned.
+
+The page draws a canvas from `extra`; the figure is its table twin. The first level is
+the whole capture, the second the focus (iterations, or all GPU work) in `RANGES` parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from traceql.report.answers import Answers, Ask
+from traceql.report.figures import Figure
+from traceql.report.sections import Section
+
+RANGES = 6
+LANES = 32
+STEPS = 2000
+_BINS = Ask("timeline_bins", {"bins": 600})
+
+
+def canvas(answers: Answers) -> dict[str, Any]:
+    """What the timeline's canvas draws; `{"timeline": None}` without GPU work.
+
+    Times are ns since the start of the capture window; a cell is lane, start, width,
+    busy share in thousandths and ordinal of its activity.
+    """
+    lanes = answers.sql(f"""\
+SELECT device_id, pid, context_id, stream_id, count(*) OVER () AS lane_count
+FROM timeline_bins
+GROUP BY device_id, pid, context_id, stream_id
+QUALIFY row_number() OVER (ORDER BY sum(busy_ns) DESC, min(lane)) <= {LANES}
+ORDER BY min(lane)""").rows()
+    if not lanes:
+        return {"timeline": None}
+    bounds = answers.sql(
+        "SELECT window_start_ns, window_end_ns FROM run_summary UNION ALL "
+        "SELECT window_start_ns, window_end_ns FROM focus_summary"
+    ).rows()
+    origin, end = bounds[0]["window_start_ns"], bounds[0]["window_end_ns"]
+    first, last = bounds[-1]["window_start_ns"], bounds[-1]["window_end_ns"]
+    ordinals = {_key(lane): i for i, lane in enumerate(lanes)}
+    activities: list[str] = []
+
+    def cells(source: str) -> list[list[int]]:
+        rows = answers.sql(
+            "SELECT device_id, pid, context_id, stream_id, bin_start_ns, bin_ns, "
+            f"busy_share, activity FROM {source} WHERE busy_ns > 0"
+        ).rows()
+        activities.extend(
+            sorted({row["activity"] for row in rows} - set(activities))
+        )
+        return [
+            [
+                ordinals[_key(row)],
+                row["bin_start_ns"] - origin,
+                row["bin_ns"],
+                max(round(1000 * row["busy_share"]), 1),
+                activities.index(row["activity"]),
+            ]
+            for row in rows
+            if _key(row) in ordinals
+        ]
+
+    levels = [{"start": 0, "end": end - origin, "cells": cells("timeline_bins")}]
+    edges = [first + (last - first) * i // RANGES for i in range(RANGES + 1)]
+    fine: list[list[int]] = []
+    for start, stop in zip(edges, edges[1:], strict=False):
+        if stop > start:
+            params = {"bins": 600, "from_ns": start, "to_ns": stop}
+            fine += cells(f"({answers.run_call(Ask('timeline_bins', params))})")
+    levels.append({"start": first - origin, "end": last - origin, "cells": fine})
+    steps = answers.sql(f"""\
+SELECT any_value(name) AS name, any_value(start_ns) - {origin} AS start,
+    any_value(wall_ns) AS wall, bool_or(is_outlier) IS TRUE AS slow
+FROM iteration_timing
+WHERE iteration IS NOT NULL
+GROUP BY pid, iteration
+ORDER BY pid, iteration
+LIMIT {STEPS}""").rows()
+    return {
+        "timeline": {
+            "span": end - origin,
+            "origin": origin,
+            "lanes": _labels(lanes),
+            "hidden": lanes[0]["lane_count"] - len(lanes),
+            "activities": activities,
+            "levels": levels,
+            "steps": [[s["name"], s["start"], s["wall"], int(s["slow"])] for s in steps],
+        }
+    }
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (row["device_id"], row["pid"], row["context_id"], row["stream_id"])
+
+
+def _labels(lanes: list[dict[str, Any]]) -> list[str]:
+    """Device and stream; process and context only where they tell lanes apart."""
+    short = [(lane["device_id"], lane["stream_id"]) for lane in lanes]
+    return [
+        f"GPU {lane['device_id']} · stream {lane['stream_id']}"
+        + (f" ({lane['pid']}/{lane['context_id']})" if short.count(pair) > 1 else "")
+        for lane, pair in zip(lanes, short, strict=True)
+    ]
+
+
+_TENTHS = ",\n    ".join(
+    f"100 * sum(busy_ns) FILTER (tenth = {i}) / sum(bin_ns) FILTER (tenth = {i}) AS t{i}"
+    for i in range(10)
+)
+
+SECTION = Section(
+    id="timeline",
+    title="Timeline",
+    order=15,
+    how=(
+        "A lane is a stream. The height of a bar is the busy share of its time slice, "
+        "its colour what took most of that. Zoom with + and −, move with ← and →, 0 "
+        "shows all; or use the wheel with Ctrl, drag, and pinch. Finer slices appear as "
+        "you zoom in. The table has the same lanes in tenths of the capture."
+    ),
+    figures=(
+        Figure(
+            id="timeline-lanes",
+            title="Busy share of each stream, in tenths of the capture",
+            ask=_BINS,
+            columns={
+                "device_id": "Device",
+                "pid": "Process",
+                "context_id": "Context",
+                "stream_id": "Stream",
+                "activity": "Mostly",
+                "busy_ns": "Busy",
+                **{f"t{i}": f"{10 * i}–{10 * i + 10}" for i in range(10)},
+            },
+            sql=f"""\
+SELECT
+    device_id, pid, context_id, stream_id,
+    mode(activity ORDER BY activity) AS activity, sum(busy_ns) AS busy_ns,
+    {_TENTHS}
+FROM (
+    SELECT *, 10 * bin // (max(bin) OVER () + 1) AS tenth
+    FROM timeline_bins
+)
+GROUP BY lane, device_id, pid, context_id, stream_id
+ORDER BY lane""",
+            limit=LANES,
+            units={f"t{i}": "pct" for i in range(10)},
+            fold=True,
+        ),
+    ),
+    template="timeline.html.j2",
+    extra=canvas,
+)
