@@ -1,109 +1,29 @@
-"""Import: detect, read, map, conform, write, commit.
+"""Import of whatever a user names: files, folders, archives, one after another.
 
-Invariant: a source becomes a whole run or nothing; one bad source stops no other.
+Invariant: one bad source stops no other; every name has its outcome.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pyarrow as pa
-
-from traceql import importers, schema, sources
-from traceql.diagnostics import Diagnostics, Finding
-from traceql.errors import (
-    DataLoss,
-    ImportFailed,
-    StoreError,
-    TraceQLError,
-    UnrecognisedInput,
-    UsageError,
-)
+from traceql import importers, sources
+from traceql.errors import TraceQLError, UnrecognisedInput, UsageError
+from traceql.importing import Options, Outcome, Progress, import_source
 from traceql.recognise import refusal
 from traceql.sources import Named, Source
-from traceql.writer import Writer
 
 if TYPE_CHECKING:
-    from traceql.store import Run, Store
+    from traceql.store import Store
 
-Progress = Callable[[str, float], None]
-
-# Tables whose events make the capture window: what host and devices did.
-_TIMED = (
-    "kernel",
-    "memcpy",
-    "memset",
-    "graph_launch",
-    "api_call",
-    "annotation",
-    "op",
-    "slice",
-)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to import; what changes the outcome is kept in the manifest.
-
-    Attributes:
-        label: The user's name for the run.
-        tags: The user's tags.
-        format: Importer to use instead of detection.
-        force: Import again what is present.
-        strict: Lost data is an error.
-        keep_environment: Keep host name and environment.
-        redact: Replace home directories in names.
-        memory_limit: DuckDB's limit during the import; the process needs more.
-        threads: Threads of one import.
-    """
-
-    label: str | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    format: str | None = None
-    force: bool = False
-    strict: bool = False
-    keep_environment: bool = False
-    redact: bool = False
-    memory_limit: str = "500MB"
-    threads: int = 2
-
-    def kept(self) -> dict[str, Any]:
-        """The options that change what the run holds."""
-        return {"keep_environment": self.keep_environment, "redact": self.redact}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one source.
-
-    Attributes:
-        source: Its name.
-        status: imported, present (the same content is in the store) or failed.
-        run: The run, unless it failed.
-        error: Why it failed.
-        notes: Remarks for the user.
-        seconds: Wall time.
-        findings: The import's diagnostics.
-    """
-
-    source: str
-    status: Literal["imported", "present", "failed"]
-    run: Run | None = None
-    error: TraceQLError | None = None
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    findings: list[Finding] = field(default_factory=list)
+__all__ = ["Options", "Outcome", "ingest"]
 
 
 def ingest(
@@ -227,7 +147,7 @@ def _attempt(
             if not passing:
                 raise refusal(source.uri, importers.read_head(source.path))
             return
-        outcome = _import(store, options, source, importer, progress)
+        outcome = import_source(store, options, source, importer, progress)
     except TraceQLError as error:
         outcome = Outcome(source.uri, "failed", error=error)
     yield replace(outcome, seconds=time.perf_counter() - began)
@@ -237,205 +157,3 @@ def _importer(options: Options, source: Source) -> importers.Importer | None:
     if options.format is not None:
         return importers.registry()[options.format]
     return importers.detect(importers.read_head(source.path))
-
-
-def _import(
-    store: Store,
-    options: Options,
-    source: Source,
-    importer: importers.Importer,
-    progress: Progress | None,
-) -> Outcome:
-    present = store.find(source.run_id)
-    if present is not None and not options.force:
-        return _present(source, importer, options, present)
-    diagnostics = Diagnostics()
-    tables = schema.load()
-    with (
-        store.stage(source.run_id) as staging,
-        tempfile.TemporaryDirectory(prefix="traceql-") as scratch,
-        _connect(options, scratch) as con,
-        _import_errors(source),
-    ):
-        writer = Writer(staging, tables, diagnostics, redact=options.redact)
-        context = importers.Context(
-            writer=writer,
-            diagnostics=diagnostics,
-            progress=partial(progress, source.uri) if progress else _silent,
-            threads=options.threads,
-            keep_environment=options.keep_environment,
-        )
-        facts = importer.read(source.path, con, context)
-        lost = diagnostics.lost_data()
-        if options.strict and lost:
-            raise DataLoss(
-                f"{source.uri}: {lost[0].code} x{lost[0].count}: {lost[0].message}",
-                hint="Import without --strict to keep what is there.",
-            )
-        facts |= _window(con, writer)
-        _write_run(con, writer, source, importer, options, facts)
-        _write_diagnostics(con, writer, diagnostics)
-        run = staging.commit(
-            importer={"name": importer.name, "version": importer.version},
-            source={
-                "uri": source.uri,
-                "sha256": source.sha256,
-                "bytes": source.bytes,
-                "member": source.member,
-            },
-            label=options.label,
-            tags=options.tags,
-            options=options.kept(),
-            diagnostics=diagnostics.findings(),
-            facts=_summary(con, writer, facts),
-            schema_version=tables.version,
-            replace=options.force,
-        )
-    if run is None:
-        return _present(source, importer, options, store.find(source.run_id))
-    return Outcome(source.uri, "imported", run=run, findings=diagnostics.findings())
-
-
-def _silent(_: float) -> None:
-    """Progress that nobody watches."""
-
-
-def _present(
-    source: Source, importer: importers.Importer, options: Options, run: Run | None
-) -> Outcome:
-    notes = ["already present"]
-    if run is not None:
-        made = run.manifest.importer
-        if made != {"name": importer.name, "version": importer.version}:
-            notes.append(
-                f"it was made by {made['name']} {made['version']}, this is "
-                f"{importer.name} {importer.version}; --force imports it again"
-            )
-        if run.manifest.options != options.kept():
-            notes.append("it was made with other options; --force imports it again")
-        if options.tags or options.label:
-            notes.append("tags and label are unchanged; traceql runs tag sets them")
-    return Outcome(source.uri, "present", run=run, notes=["; ".join(notes)])
-
-
-def _connect(options: Options, scratch: str) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(
-        config={
-            "memory_limit": options.memory_limit,
-            "temp_directory": scratch,
-            "threads": options.threads,
-            # Arrow streams carry no cardinality: the optimiser's guesses at join
-            # orders over them cost more than they gain.
-            "disabled_optimizers": "join_order,build_side_probe_side",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-    )
-
-
-@contextmanager
-def _import_errors(source: Source) -> Iterator[None]:
-    """Turns what DuckDB raises during an import into errors that a user can act on."""
-    try:
-        yield
-    except duckdb.OutOfMemoryException as error:
-        raise ImportFailed(
-            f"{source.uri}: out of memory: {error}",
-            hint="Give the import more: --memory-limit 2GB.",
-        ) from error
-    except duckdb.IOException as error:
-        raise StoreError(
-            f"{source.uri}: cannot be written: {error}",
-            hint="Free space in the store and in the temporary folder (TMPDIR).",
-        ) from error
-    except duckdb.Error as error:
-        raise ImportFailed(f"{source.uri}: {error}") from error
-
-
-def _window(con: duckdb.DuckDBPyConnection, writer: Writer) -> dict[str, Any]:
-    """First start and length of the capture window; NULL without events."""
-    writer.show_written(con)
-    arms = " UNION ALL ".join(
-        f"SELECT min(ts_ns) AS first, max(ts_ns + greatest(coalesce(dur_ns, 0), 0)) "
-        f"AS last FROM written.{table}"
-        for table in _TIMED
-    )
-    first, last = con.execute(f"SELECT min(first), max(last) FROM ({arms})").fetchall()[
-        0
-    ]
-    span = None if first is None else last - first
-    return {"first_ts_ns": first, "span_ns": span}
-
-
-def _write_run(
-    con: duckdb.DuckDBPyConnection,
-    writer: Writer,
-    source: Source,
-    importer: importers.Importer,
-    options: Options,
-    facts: dict[str, Any],
-) -> None:
-    row = {
-        **facts,
-        "label": options.label,
-        "source_uri": source.uri,
-        "source_sha256": source.sha256,
-        "source_bytes": source.bytes,
-        "format": importer.name,
-        "importer": importer.name,
-        "importer_version": importer.version,
-        "schema_version": schema.NEWEST,
-        "ingested_at": datetime.now(UTC).isoformat(),
-    }
-    _write_rows(con, writer, "run", [row])
-
-
-def _write_diagnostics(
-    con: duckdb.DuckDBPyConnection, writer: Writer, diagnostics: Diagnostics
-) -> None:
-    found = [
-        {
-            "code": f.code,
-            "severity": f.severity,
-            "count": f.count,
-            "message": f.message,
-            "example": f.example,
-        }
-        for f in diagnostics.findings()
-    ]
-    if found:
-        _write_rows(con, writer, "diagnostic", found)
-
-
-def _write_rows(
-    con: duckdb.DuckDBPyConnection,
-    writer: Writer,
-    table: str,
-    rows: list[dict[str, Any]],
-) -> None:
-    """Writes a few rows of plain values; the writer casts them to their types."""
-    table_of_text = pa.table(
-        {n: [None if r[n] is None else str(r[n]) for r in rows] for n in rows[0]},
-        schema=pa.schema([(n, pa.string()) for n in rows[0]]),
-    )
-    con.register("plain_rows", table_of_text)
-    writer.write(con, table, "SELECT * FROM plain_rows")
-    con.unregister("plain_rows")
-
-
-def _summary(
-    con: duckdb.DuckDBPyConnection, writer: Writer, facts: dict[str, Any]
-) -> dict[str, Any]:
-    """What `traceql runs` shows without opening a Parquet file."""
-    writer.show_written(con)
-    devices = con.execute(
-        "SELECT list(coalesce(name, 'device ' || device_id) ORDER BY device_id) "
-        "FROM written.device"
-    ).fetchall()[0][0]
-    return {
-        "tool": facts.get("tool"),
-        "tool_version": facts.get("tool_version"),
-        "devices": devices or [],
-        "first_ts_ns": facts["first_ts_ns"],
-        "span_ns": facts["span_ns"],
-    }

@@ -106,3 +106,9 @@ def load(version: str = NEWEST) -> Schema:
             tables=described("duckdb_tables", "table"),
             views=described("duckdb_views", "view"),
         )
+
+
+if __name__ == "__main__":
+    from traceql.schema_docs import schema_markdown
+
+    print(schema_markdown(load()), end="")

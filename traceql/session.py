@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from traceql import queries, schema
 from traceql.errors import QueryError, UsageError
+from traceql.interruptible import interruptible
 from traceql.queries import Query
 from traceql.result import Result
 
@@ -75,9 +76,12 @@ class Session:
         return self._script
 
     def _run(self, text: str) -> pa.Table:
-        try:
+        def table() -> pa.Table:
             relation = self.con.sql(text)
             return pa.table({}) if relation is None else relation.to_arrow_table()
+
+        try:
+            return interruptible(self.con, table)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 
@@ -109,8 +113,7 @@ def open_session(
     catalog = queries.discover(query_dirs)
     script = "".join(
         [
-            queries.kernel_class_sql(),
-            f"SET search_path = '{queries.search_path(catalog)}';\n",
+            queries.prelude_sql(catalog),
             _tables_sql(store, runs),
             schema.views_sql(),
             queries.create_sql(catalog),

@@ -28,5 +28,6 @@ COMMENT ON COLUMN sync.context_id IS 'CUDA or HIP context; with stream_id it nam
 COMMENT ON COLUMN sync.stream_id IS 'Stream within the context.';
 COMMENT ON COLUMN sync.pid IS 'Process.';
 COMMENT ON COLUMN sync.correlation_id IS 'Number shared with the host call, per process.';
-COMMENT ON COLUMN sync.api_call_id IS 'The outermost host call that asked for it.';
+COMMENT ON COLUMN sync.api_call_id IS
+    'The outermost host call that asked for it: api_call.api_call_id.';
 COMMENT ON COLUMN sync.extra IS 'Source fields that no column holds.';

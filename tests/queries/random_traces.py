@@ -18,6 +18,9 @@ FAST = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 
+Row = tuple[Any, ...]
+"""One row of a result, or of a table."""
+
 NAMES = {"compute": "gemm", "communication": "ncclDevKernel_AllReduce", "memset": ""}
 NAMES |= {"graph": "", "copy_h2d": "H2D", "copy_d2h": "D2H"}
 KERNELS = ("compute", "communication", "graph")
@@ -76,6 +79,8 @@ class Step:
     end: int
 
 
+PROCESSES: list[list[int | None]] = [[10], [None], [10, 11], [10, None], []]
+"""Processes that may have iterations in a run."""
 WINDOWS = {"r1": (0, 60), "r2": (10, 47)}
 DEVICES = {"r1": (0, 1, 5), "r2": (0,)}
 """Known devices; 5 runs nothing."""
@@ -112,7 +117,7 @@ def steps(draw: st.DrawFn) -> list[Step]:
     """Iterations of up to two processes; some overlap the next, some have no length."""
     found = []
     for run in sorted(WINDOWS):
-        for pid in draw(st.sampled_from([[10], [None], [10, 11], [10, None], []])):
+        for pid in draw(st.sampled_from(PROCESSES)):
             start, end = draw(st.integers(0, 20)), -1
             for number in range(draw(st.integers(0, 6))):
                 end = max(start + draw(st.integers(0, 14)), end + 1)
@@ -135,30 +140,18 @@ def loaded(trace: Iterable[Op], iterations: Iterable[Step] = ()) -> Iterator[Dat
         )
         known = [(run, device) for run, all_ in DEVICES.items() for device in all_]
         _insert(database, "device", known, "run_id, device_id")
-        rows: dict[str, list[tuple[Any, ...]]] = {}
         for op in trace:
-            table = {"graph": "graph_launch", "memset": "memset"}.get(op.activity)
-            table = table or ("memcpy" if op.activity in COPIES else "kernel")
+            table, extra = _place(op)
             pid, context, stream = op.stream
-            row = (op.run, op.start, op.dur, op.number, op.device, context, stream, pid)
-            row += (op.launch, op.api_call)
-            if table == "graph_launch":
-                row += (3,)
-            elif table == "memset":
-                row += (op.bytes,)
-            elif table == "memcpy":
-                row += (op.bytes, NAMES[op.activity])
-            else:
-                row += (NAMES[op.activity],)
-            rows.setdefault(table, []).append(row)
-        extra = {"graph_launch": "graph_exec_id", "memset": "bytes", "kernel": "name"}
-        extra["memcpy"] = "bytes, kind"
-        for table, found in rows.items():
-            columns = (
-                f"run_id, ts_ns, dur_ns, {table}_id, device_id, context_id, stream_id, "
-                f"pid, launch_ts_ns, api_call_id, {extra[table]}"
-            )
-            _insert(database, table, found, columns)
+            row: dict[str, Any] = {
+                "run_id": op.run,
+                "ts_ns": op.start,
+                "dur_ns": op.dur,
+            }
+            row |= {"device_id": op.device, "context_id": context, "stream_id": stream}
+            row |= {"pid": pid, "launch_ts_ns": op.launch, "api_call_id": op.api_call}
+            row |= {f"{table}_id": op.number, **extra}
+            _insert(database, table, [tuple(row.values())], ", ".join(row))
         _insert(
             database,
             "iteration",
@@ -173,9 +166,18 @@ def loaded(trace: Iterable[Op], iterations: Iterable[Step] = ()) -> Iterator[Dat
         database.con.rollback()
 
 
-def _insert(
-    database: Database, table: str, rows: list[tuple[Any, ...]], columns: str
-) -> None:
+def _place(op: Op) -> tuple[str, dict[str, Any]]:
+    """Table of an operation, and the columns that only this table has."""
+    if op.activity == "graph":
+        return "graph_launch", {"graph_exec_id": 3}
+    if op.activity == "memset":
+        return "memset", {"bytes": op.bytes}
+    if op.activity in COPIES:
+        return "memcpy", {"bytes": op.bytes, "kind": NAMES[op.activity]}
+    return "kernel", {"name": NAMES[op.activity]}
+
+
+def _insert(database: Database, table: str, rows: list[Row], columns: str) -> None:
     if rows:
         row = "(" + ", ".join("?" for _ in rows[0]) + ")"
         database.con.execute(

@@ -8,6 +8,7 @@ Intervals are half open, in ns; one of no length covers nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 Interval = tuple[int, int]
 Set = Sequence[Interval]
@@ -22,7 +23,7 @@ def clip(intervals: Iterable[Interval], start: int, end: int) -> list[Interval]:
 def segments(*sets: Set) -> Iterator[Interval]:
     """The elementary segments, in order of time."""
     points = sorted({point for part in sets for pair in part for point in pair})
-    yield from zip(points, points[1:], strict=False)
+    yield from pairwise(points)
 
 
 def covers(intervals: Set, segment: Interval) -> bool:
@@ -71,4 +72,4 @@ def bins(start: int, end: int, count: int) -> list[Interval]:
     """At most `count` spans that tile [start, end), none empty, widths within 1."""
     count = min(count, end - start)
     borders = [start + (end - start) * i // count for i in range(count + 1)]
-    return list(zip(borders, borders[1:], strict=False))
+    return list(pairwise(borders))

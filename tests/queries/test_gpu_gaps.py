@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from query_database import empty
-from random_traces import FAST, WINDOWS, Op, loaded, ops, sort_key
+from random_traces import FAST, WINDOWS, Op, Row, loaded, ops, sort_key
 from reference import Interval, gaps
 
 import traceql
@@ -37,9 +37,9 @@ def test_gaps(
     min_ns: int,
     top: int | None,
 ) -> None:
-    expected = []
+    expected: list[Row] = []
     for run in WINDOWS:
-        found = []
+        found: list[Row] = []
         mine = [op for op in trace if op.run == run and op.is_timed]
         for pid, device in {(op.stream[0], op.device) for op in mine}:
             here = [op for op in mine if (op.stream[0], op.device) == (pid, device)]
@@ -60,10 +60,17 @@ def test_gaps(
             after = [op for op in here if op.span[0] == end]
             left = min(before, key=lambda op: op.number, default=None)
             right = min(after, key=lambda op: op.number, default=None)
-            row = (run, pid, device, start, end, left and left.label)
-            row += (left and left.stream[2], right and right.label)
-            row += (right and right.stream[2], right and right.launch)
-            expected.append(row)
+            figures: Row = (
+                run,
+                pid,
+                device,
+                start,
+                end,
+                left and left.label,
+            )
+            figures += (left and left.stream[2], right and right.label)
+            figures += (right and right.stream[2], right and right.launch)
+            expected.append(figures)
     with loaded(trace) as database:
         for where, kind, process, (start, dur) in own:
             database.con.execute(
@@ -73,9 +80,13 @@ def test_gaps(
             )
         rows = database.ask("gpu_gaps", min_ns=min_ns, top=top)
     assert expected == [
-        (row["run_id"], row["pid"], row["device_id"], row["start_ns"], row["end_ns"])
-        + (_op_name(row["before_name"]), row["before_stream_id"])
-        + (_op_name(row["after_name"]), row["after_stream_id"], row["after_launch_ns"])
+        (
+            *(row["run_id"], row["pid"], row["device_id"]),
+            *(row["start_ns"], row["end_ns"]),
+            *(_op_name(row["before_name"]), row["before_stream_id"]),
+            *(_op_name(row["after_name"]), row["after_stream_id"]),
+            row["after_launch_ns"],
+        )
         for row in rows
     ]
     for row in rows:
@@ -131,8 +142,7 @@ def test_as_the_vendor(
     expected: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
     rows = store.query("gpu_gaps", min_ns=1_000_000, top=50).rows()
     assert [
-        (int(r["Duration (ns)"]), int(r["Start (ns)"]), int(r["PID"]))
-        + (int(r["Device ID"]),)
+        tuple(int(r[c]) for c in ("Duration (ns)", "Start (ns)", "PID", "Device ID"))
         for r in expected
         if r["Row#"]
     ] == [(r["gap_ns"], r["start_ns"], r["pid"], r["device_id"]) for r in rows]

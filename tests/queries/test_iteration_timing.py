@@ -14,6 +14,7 @@ from random_traces import (
     KERNELS,
     WINDOWS,
     Op,
+    Row,
     Step,
     loaded,
     ops,
@@ -58,8 +59,8 @@ def owned(trace: list[Op], iterations: list[Step]) -> dict[Key, list[Op]]:
         for device in used or {None}:
             found[step.run, step.pid, step.number, device] = []
     for op in trace:
-        step = owner(op, iterations)
-        where = (step.pid, step.number) if step else (None, None)
+        by = owner(op, iterations)
+        where = (by.pid, by.number) if by else (None, None)
         found.setdefault((op.run, *where, op.device), []).append(op)
     return dict(sorted(found.items(), key=lambda item: sort_key(*item[0])))
 
@@ -67,7 +68,7 @@ def owned(trace: list[Op], iterations: list[Step]) -> dict[Key, list[Op]]:
 @FAST
 @given(ops(), steps())
 def test_iteration_timing(trace: list[Op], iterations: list[Step]) -> None:
-    expected = []
+    expected: list[Row] = []
     earlier: dict[Key, int] = {}
     for key, mine in owned(trace, iterations).items():
         run, pid, number, device = key
@@ -90,11 +91,25 @@ def test_iteration_timing(trace: list[Op], iterations: list[Step]) -> None:
             here = [op for op in trace if (op.run, op.device) == (run, device)]
             if here:
                 idle = wall - union_ns(spans(here, (step.start, step.end)))
-        row = (*key, start, wall, first, last, gap, idle, len(mine))
-        row += (len({op.api_call for op in mine} - {None}), union_ns(k), sum_ns(k))
-        row += (union_ns(p), union_ns(c), sum_ns(c), union_ns(c, p) - union_ns(p))
-        row += (common_ns(c, p), union_ns(m), sum_ns(m), union_ns(k, m) - union_ns(k))
-        expected.append((*row, union_ns(k, m)))
+        figures: Row = (
+            *key,
+            start,
+            wall,
+            first,
+            last,
+            gap,
+            idle,
+            len(mine),
+        )
+        figures += (len({op.api_call for op in mine} - {None}), union_ns(k), sum_ns(k))
+        figures += (union_ns(p), union_ns(c), sum_ns(c), union_ns(c, p) - union_ns(p))
+        figures += (
+            common_ns(c, p),
+            union_ns(m),
+            sum_ns(m),
+            union_ns(k, m) - union_ns(k),
+        )
+        expected.append((*figures, union_ns(k, m)))
     with loaded(trace, iterations) as database:
         rows = database.ask("iteration_timing")
     found = [
@@ -143,7 +158,9 @@ def test_memcpy_per_iteration(trace: list[Op], iterations: list[Step]) -> None:
     for row in rows:
         run, pid, _, device, direction = (row[name] for name in names)
         of_process = [s for s in iterations if (s.run, s.pid) == (run, pid)]
-        alike = [expected.get((run, pid, s.number, device, direction)) for s in of_process]
+        alike = [
+            expected.get((run, pid, s.number, device, direction)) for s in of_process
+        ]
         if row["iteration"] is None:
             assert row["in_every_iteration"] is None
             assert row["same_in_every_iteration"] is None
@@ -174,7 +191,12 @@ def training() -> Database:
             "kernel",
             # Launched in this iteration; the second ends in the next one.
             common
-            | {"ts_ns": start + 20, "dur_ns": 30, "launch_ts_ns": start + 5, "name": "a"},
+            | {
+                "ts_ns": start + 20,
+                "dur_ns": 30,
+                "launch_ts_ns": start + 5,
+                "name": "a",
+            },
             common
             | {"ts_ns": start + 40, "dur_ns": 65, "launch_ts_ns": start + 9}
             | {"name": "ncclKernel_AllReduce"},

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceql.cli.catalogue import catalogue_result, page
-from traceql.cli.interruptible import interruptible
 from traceql.cli.options import Output, note
 from traceql.errors import TraceQLError
 from traceql.queries import find
@@ -78,7 +77,7 @@ class Prompt:
             return
         with _told():
             session = self.session
-            result = interruptible(session.con, lambda: session.sql(statement))
+            result = session.sql(statement)
             self.output.show(result)
 
     def _dot(self, line: str) -> bool:

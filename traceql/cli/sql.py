@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from traceql.cli.interruptible import interruptible
 from traceql.cli.options import Output, Reading, output_options, reading_options
 
 
@@ -38,4 +37,4 @@ def command(
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the SQL is not UTF-8: {error}") from error
     session = reading.open()
-    output.show(interruptible(session.con, lambda: session.sql(text or "")))
+    output.show(session.sql(text or ""))

@@ -10,17 +10,22 @@ another source than an answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import duckdb
 
 from traceql import queries
 from traceql.errors import QueryError
+from traceql.result import Result
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from traceql.manifest import Run
     from traceql.queries import Query
-    from traceql.result import Result
     from traceql.session import Session
 
 VERSION = "v1"
@@ -55,6 +60,9 @@ class Answers:
         self._session = session
         self._asked: dict[str, Ask] = {}
         self._run: Run | None = None
+        self._threads = int(
+            session.sql("SELECT current_setting('threads') AS n").rows()[0]["n"]
+        )
         session.con.execute("CREATE SCHEMA answer")
         found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
@@ -63,7 +71,7 @@ class Answers:
         """Makes `run` the one that every further SQL is about."""
         self._run = run
         for ask in self._asked.values():
-            self._view(ask)
+            self._view(ask, run)
 
     @property
     def run(self) -> Run:
@@ -80,18 +88,42 @@ class Answers:
         """The SQL that gives the answer for the run at hand."""
         return self._call(ask, self._window(self.run))
 
-    def run_call(self, ask: Ask) -> str:
-        """The SQL that asks anew, about the run at hand alone: for data of charts."""
-        return f"{self.call(ask)} WHERE run_id = '{self.run.run_id}'"
+    def ask(self, asks: Iterable[Ask]) -> None:
+        """Makes the answers tables of the session, several at a time.
 
-    def ask(self, ask: Ask) -> None:
-        """Makes the answer a table, unless it is one."""
-        known = self._asked.setdefault(ask.table, ask)
-        if known != ask:
-            raise QueryError(f"two questions of the report are called {ask.table}")
-        if known is ask:
-            self._session.con.execute(self._create(ask))
-        self._view(ask)
+        Raises:
+            QueryError: A query fails.
+        """
+        texts = []
+        for ask in asks:
+            self._asked[ask.table] = ask
+            texts.append(f"CREATE TABLE answer.{ask.table} AS {self._create(ask)}")
+        self._at_once(texts)
+
+    def rows_of(self, asks: Sequence[Ask], columns: str) -> list[list[dict[str, Any]]]:
+        """Rows of further answers about the run at hand, which no table keeps."""
+        run = f"run_id = '{self.run.run_id}'"
+        return [
+            Result(table).rows()
+            for table in self._at_once(
+                [f"SELECT {columns} FROM ({self.call(a)}) WHERE {run}" for a in asks]
+            )
+        ]
+
+    def _at_once(self, texts: Sequence[str]) -> list[pa.Table]:
+        """Runs statements side by side: one sweep keeps one core busy, not more."""
+        path = queries.search_path(self._session.catalog)
+
+        def run(text: str) -> pa.Table:
+            with self._session.con.cursor() as con:
+                con.execute(f"SET search_path = '{path}'")
+                try:
+                    return con.execute(text).to_arrow_table()
+                except duckdb.Error as error:
+                    raise QueryError(f"{error}\n{text}") from error
+
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(run, texts))
 
     def sql(self, text: str) -> Result:
         """Runs SQL over the answers for the run at hand."""
@@ -103,7 +135,7 @@ class Answers:
         for tables, advice in self.query_of(ask).requires:
             names = tables.split("|")
             if not any(rows.get(name) for name in names):
-                return f"This capture holds no {' and no '.join(names)} rows. {advice}"
+                return f"This capture holds no {' or '.join(names)} rows. {advice}"
         return None
 
     def _window(self, run: Run) -> str:
@@ -126,11 +158,10 @@ class Answers:
                 f"({self._call(ask, window)} WHERE run_id IN ({', '.join(ids)}))"
                 for window, ids in by_window.items()
             ]
-        return f"CREATE TABLE answer.{ask.table} AS {' UNION ALL '.join(arms)}"
+        return " UNION ALL ".join(arms)
 
-    def _view(self, ask: Ask) -> None:
-        if self._run is not None:
-            self._session.con.execute(
-                f"CREATE OR REPLACE TEMP VIEW {ask.table} AS "
-                f"FROM answer.{ask.table} WHERE run_id = '{self._run.run_id}'"
-            )
+    def _view(self, ask: Ask, run: Run) -> None:
+        self._session.con.execute(
+            f"CREATE OR REPLACE TEMP VIEW {ask.table} AS "
+            f"FROM answer.{ask.table} WHERE run_id = '{run.run_id}'"
+        )

@@ -40,6 +40,7 @@ class Figure:
         how: One sentence on how to read it.
         empty: What it means when there are no rows.
         fold: Whether the table starts folded, under its chart.
+        tiles: Whether its one row is shown as tiles.
         units: Units of columns that the figure's own SQL makes, by name.
     """
 
@@ -56,6 +57,7 @@ class Figure:
     how: str = ""
     empty: str = "Nothing of this kind in the capture."
     fold: bool = False
+    tiles: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -125,14 +127,12 @@ def show(figure: Figure, answers: Answers, prefix: str) -> Shown:
     spec = None
     if figure.chart and total:
         rows = answers.sql(figure.chart_sql) if figure.chart_sql else documented
-        spec = _spec(figure.chart, rows.rows(), figure.title)
+        spec = _spec(figure.chart, rows.rows(), figure.title) if len(rows) else None
     headers, body = _table(figure, documented)
     call = answers.call(ask)
     plain = not figure.sql and ask.table == ask.query
     sql = f"{call};" if plain else f"CREATE TEMP TABLE {ask.table} AS {call};\n{text};"
-    return Shown(
-        f"{prefix}{figure.id}", figure, note, headers, body, total, spec, sql
-    )
+    return Shown(f"{prefix}{figure.id}", figure, note, headers, body, total, spec, sql)
 
 
 def _table(

@@ -6,6 +6,7 @@ A file's header says, in comment lines:
     -- @section copies     where the evidence is
     -- @uses memcpy_summary, focus_summary     the answers it reads
     -- @threshold exposed copies >= 5 % of the window
+    -- @of Template of the words for of_ns: the iterations, the capture
     -- @says Template of the sentence, over the columns of the row.
     -- @do Template of what to look at next, or nothing.
 
@@ -33,7 +34,7 @@ from traceql.render import printable
 from traceql.report.answers import Answers, Ask
 
 FOLDER = Path(__file__).parent / "findings"
-_TAGS = {"kind", "section", "uses", "threshold", "says", "do"}
+_TAGS = {"kind", "section", "uses", "threshold", "of", "says", "do"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Rule:
     section: str
     uses: tuple[str, ...]
     threshold: str
+    of: str
     says: str
     do: str
     sql: str
@@ -58,6 +60,7 @@ class Finding:
         rule: The rule that found it.
         sentence: What stands out, with figures.
         advice: What to look at next, or "".
+        of: What `saving_pct` is a share of, in words.
         saving_ns: Time that it could save at most; None where that cannot be said.
         saving_pct: That time of the window, or None.
         sql: The SQL that found it.
@@ -66,6 +69,7 @@ class Finding:
     rule: Rule
     sentence: Markup
     advice: Markup
+    of: Markup
     saving_ns: float | None
     saving_pct: float | None
     sql: str
@@ -112,6 +116,7 @@ def _apply(
                 rule,
                 Markup(env.from_string(rule.says).render(values)),
                 Markup(env.from_string(rule.do).render(values)),
+                Markup(env.from_string(rule.of).render(values)),
                 saving,
                 100 * saving / whole if saving is not None and whole else None,
                 f"{tables}{rule.sql};",
@@ -145,6 +150,7 @@ def _parse(path: Path) -> Rule:
         section=tags["section"],
         uses=tuple(name.strip() for name in tags["uses"].split(",") if name.strip()),
         threshold=tags["threshold"],
+        of=tags["of"],
         says=tags["says"],
         do=tags["do"],
         sql="\n".join(lines[body:]).strip().removesuffix(";"),

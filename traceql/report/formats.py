@@ -53,11 +53,17 @@ def rate(gb_per_s: float | None) -> str:
     return "unknown" if gb_per_s is None else f"{_digits(gb_per_s)} GB/s"
 
 
+def cut(name: str, width: int = 60) -> str:
+    """A long name without its middle."""
+    if len(name) <= width:
+        return name
+    return f"{name[: width * 2 // 3]}…{name[-width // 3 :]}"
+
+
 def script_json(value: Any) -> Markup:
     """JSON for a script element: nothing in it is HTML, equal values are equal bytes."""
-    text = json.dumps(
-        value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+    dense = (",", ":")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=dense)
     return Markup(text.translate(_ESCAPES))
 
 
@@ -68,6 +74,7 @@ FILTERS = {
     "count": count,
     "times": times,
     "rate": rate,
+    "cut": cut,
     "json": script_json,
     "printable": printable,
 }

@@ -108,8 +108,7 @@ def render(session: Session) -> str:
     )
     env.filters.update(formats.FILTERS)
     answers = Answers(session)
-    for ask in _asks().values():
-        answers.ask(ask)
+    answers.ask(_asks().values())
     several = len(session.runs) > 1
     reports = [
         _report(answers, run, f"run{i + 1}-" if several else "", env)
@@ -129,6 +128,7 @@ def render(session: Session) -> str:
         title=reports[0].title if not several else f"{len(reports)} runs",
         version=traceql.__version__,
         rules=findings.rules(),
+        titles={section.id: section.title for section in sections()},
         known_activities=ACTIVITIES,
         css=Markup(css),
         runtime=Markup(script) if script else None,

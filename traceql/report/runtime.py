@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
 # A script element ends at this text, wherever it stands.
 _END, _ESCAPED = "</script", "<\\/script"
 
@@ -27,8 +28,7 @@ def script() -> str | None:
         return None
     cached = _cache() / f"vega-{version}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        if text := cached.read_text(encoding="utf-8"):
-            return text
+        return cached.read_text(encoding="utf-8")
     text = _make()
     if text is not None:
         with contextlib.suppress(OSError):
@@ -41,7 +41,7 @@ def _make() -> str | None:
         import vl_convert
     except ImportError:
         return None
-    bundle: str = vl_convert.javascript_bundle()
+    bundle: str = vl_convert.javascript_bundle(_SNIPPET)
     # In a function of its own: the bundle's short names are not the page's.
     text = f"(() => {{{bundle}\n}})();"
     return text.replace(_END, _ESCAPED).replace("<!--", "<\\!--")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from traceql.cli.interruptible import interruptible
 from traceql.cli.options import (
     Output,
     Reading,
@@ -33,4 +32,4 @@ def command(
 ) -> None:
     """Run the query NAME over the chosen runs."""
     session = reading.open()
-    output.show(interruptible(session.con, lambda: session.query(name, params)))
+    output.show(session.query(name, params))

@@ -2,7 +2,8 @@
 -- @section kernels
 -- @uses kernel_totals, run_summary
 -- @threshold one kernel ≥ 20 % of the sum of kernel time
--- @says One kernel, <code>{{ short_name }}</code>, takes {{ sum_pct | pct }} of kernel
+-- @of the capture
+-- @says One kernel, <code>{{ short_name | cut }}</code>, takes {{ sum_pct | pct }} of kernel
 --     time: {{ total_ns | ns }} in {{ kernel_count | count }} executions.
 -- @do What makes it faster pays first; its whole time is the most that can be saved.
 SELECT

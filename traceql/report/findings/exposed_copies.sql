@@ -3,7 +3,8 @@
 -- @section copies
 -- @uses focus_summary, memcpy_summary
 -- @threshold exposed copies and fills ≥ 5 % of the window
--- @says Copies and fills are exposed {{ exposed_copy_pct | pct }} of {{ window_text }}:
+-- @of {{ of_text }}
+-- @says Copies and fills are exposed {{ exposed_copy_pct | pct }} of {{ of_text }}:
 --     they run and no kernel beside them; most of it is {{ kind }}
 --     ({{ exposed_ns | ns }} in {{ copy_count | count }} operations).
 -- @do Copy on a stream of its own, from pinned memory, while kernels run.
@@ -13,7 +14,7 @@ SELECT
         * (focus_summary.window_end_ns - focus_summary.window_start_ns) AS saving_ns,
     focus_summary.window_end_ns - focus_summary.window_start_ns AS of_ns,
     CASE focus_summary.window_name WHEN 'steps' THEN 'the iterations'
-        ELSE 'the time from the first to the last GPU operation' END AS window_text
+        ELSE 'the GPU window' END AS of_text
 FROM focus_summary
 JOIN (FROM memcpy_summary ORDER BY exposed_ns DESC, kind LIMIT 1) AS most
     ON focus_summary.run_id = most.run_id

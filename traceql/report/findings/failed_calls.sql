@@ -3,7 +3,7 @@
 -- @uses api_summary
 -- @threshold any API call that returned an error
 -- @says {{ failed_count | count }} API calls returned an error, most of them
---     <code>{{ name }}</code>.
+--     <code>{{ name | cut }}</code>.
 -- @do Some libraries probe on purpose; else check their return values.
 SELECT
     sum(failed_count) AS failed_count, arg_max(name, failed_count) AS name,

@@ -2,9 +2,10 @@
 -- @section host
 -- @uses api_summary, run_summary
 -- @threshold allocating and freeing calls ≥ 3 % of the capture
+-- @of the capture
 -- @says Calls that allocate or free memory take {{ total_ns | ns }} of the host
 --     ({{ total_pct | pct }} of the capture, summed over threads): most of it
---     <code>{{ name }}</code>, {{ call_count | count }} calls.
+--     <code>{{ name | cut }}</code>, {{ call_count | count }} calls.
 -- @do Keep buffers, or use a caching or stream-ordered allocator; set-up counts here too.
 SELECT
     total_ns, 100 * total_ns / of_ns AS total_pct, name, call_count,

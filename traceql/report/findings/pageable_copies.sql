@@ -4,6 +4,7 @@
 -- @section copies
 -- @uses memcpy_by_memory, run_summary
 -- @threshold pageable ≥ 10 % of a direction's bytes, and ≥ 1 % of the capture's time
+-- @of the capture
 -- @says {{ kind }} copies use pageable memory for {{ pageable_share | pct }} of their
 --     bytes, at {{ pageable_gb_per_s | rate }}
 --     {%- if pinned_gb_per_s %}; pinned ones reach {{ pinned_gb_per_s | rate }}

@@ -4,6 +4,7 @@
 -- @uses launch_latency, run_summary
 -- @threshold ≥ 50 % of launched kernels are, in the mean of their name, shorter than the
 --     call that launched them, and these calls ≥ 5 % of the capture
+-- @of the capture
 -- @says {{ short_pct | pct }} of the kernels are shorter than the call that launches them
 --     ({{ kernel_ns | ns }} of kernels behind {{ api_ns | ns }} of calls).
 -- @do Fuse them (torch.compile, fused optimisers) or replay them as a CUDA graph.

@@ -5,6 +5,7 @@
 -- @uses iteration_timing
 -- @threshold an iteration's wall time > 1.05 × the median and > 3 robust deviations
 --     above it, of at least five
+-- @of the iterations
 -- @says {% if slow_count == 1 %}Iteration {{ worst }} took
 --     {{ worst_ratio | times }} the median ({{ worst_ns | ns }} against
 --     {{ median_ns | ns }})

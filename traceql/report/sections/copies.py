@@ -9,10 +9,11 @@ SECTION = Section(
     title="Copies and fills",
     order=60,
     how=(
-        "H2D goes from host to device, D2H back, D2D within a device, P2P between two. "
-        "Throughput is the sum of bytes over the sum of time. Exposed time is time in "
-        "which no kernel ran on the device meanwhile: the part that a run waits for. "
-        "Copies of pageable memory go through a buffer of the driver and do not overlap."
+        "H2D goes from host to device, D2H back, D2D within a device, P2P between two."
+        " Throughput is the sum of bytes over the sum of time. Exposed time is time in"
+        " which no kernel ran on the device meanwhile: the part that a run waits for. "
+        "Copies of pageable memory go through a buffer of the driver and do not "
+        "overlap."
     ),
     figures=(
         Figure(
@@ -76,7 +77,7 @@ FROM memcpy_per_iteration
 WHERE iteration IS NOT NULL
 GROUP BY device_id, direction
 ORDER BY copy_sum_ns DESC, device_id, direction""",
-            how="What is copied in the same size again and again may need no copy at all.",
+            how="What is copied again and again in one size may need no copy at all.",
             empty="No iteration launched a copy.",
             units={"max_copy_bytes": "bytes", "max_copy_sum_ns": "ns"},
         ),

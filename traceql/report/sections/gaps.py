@@ -9,10 +9,10 @@ SECTION = Section(
     title="Idle gaps",
     order=20,
     how=(
-        "A gap is time in which nothing of a process ran on a device, between its first "
-        "and its last operation there. It waited for the host when the operation after "
-        "it was launched only after the gap had begun. Short gaps are left out of the "
-        "list, whose query names the least length."
+        "A gap is time in which nothing of a process ran on a device, between its "
+        "first and its last operation there. It waited for the host when the operation"
+        " after it was launched only after the gap had begun. Short gaps are left out "
+        "of the list, whose query names the least length."
     ),
     figures=(
         Figure(

@@ -31,7 +31,8 @@ SECTION = Section(
                 "min_ns": "Min",
                 "max_ns": "Max",
             },
-            sql="FROM api_summary ORDER BY api_group <> 'cuda', total_ns DESC, api, name",
+            sql="FROM api_summary "
+            "ORDER BY api_group <> 'cuda', total_ns DESC, api, name",
             bar="sum_pct",
             chart="api",
             chart_sql="""\
@@ -41,7 +42,7 @@ FROM api_summary
 WHERE api_group IN ('cuda', 'hip')
 ORDER BY rank
 LIMIT 12""",
-            how="GPU runtime and driver calls with the most time; the table has all APIs.",
+            how="GPU runtime and driver calls with most time; the table has all APIs.",
         ),
         Figure(
             id="launch-latency",

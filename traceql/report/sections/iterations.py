@@ -4,16 +4,21 @@ from traceql.report.answers import Ask
 from traceql.report.figures import Figure
 from traceql.report.sections import Section
 
+_NONE = (
+    "No iteration is marked in this capture. Draw NVTX ranges named “iteration 7”, or "
+    "say how yours are named: traceql query iteration_timing -p pattern='^my_step'"
+)
+
 SECTION = Section(
     id="iterations",
     title="Iterations",
     order=30,
     how=(
-        "An iteration owns the GPU work that it launched, whenever that ran. Marked ones "
-        "are slow: more than 1.05 times the median wall time and more than three robust "
-        "deviations above it, where there are five or more. Idle is wall time in which "
-        "nothing ran on the device. The row without a number is work that no iteration "
-        "launched. Other names of steps: traceql query iteration_timing -p pattern=…"
+        "An iteration owns the GPU work that it launched, whenever that ran. Marked "
+        "ones are slow: more than 1.05 times the median wall time and more than three "
+        "robust deviations above it, where there are five or more. Idle is wall time "
+        "in which nothing ran on the device. The row without a number is work that no "
+        "iteration launched."
     ),
     figures=(
         Figure(
@@ -36,8 +41,10 @@ SECTION = Section(
                 "op_count": "GPU ops",
                 "launch_count": "Launches",
             },
-            sql="FROM iteration_timing ORDER BY is_outlier IS TRUE DESC, "
-            "iteration IS NULL, pid, iteration, device_id",
+            sql="""\
+FROM iteration_timing
+WHERE EXISTS (FROM iteration_timing WHERE iteration IS NOT NULL)
+ORDER BY is_outlier IS TRUE DESC, iteration IS NULL, pid, iteration, device_id""",
             marked="is_outlier",
             bar="idle_pct",
             limit=200,
@@ -50,29 +57,56 @@ SELECT
 FROM iteration_timing
 WHERE iteration IS NOT NULL
 GROUP BY pid, iteration
+QUALIFY iteration % (1 + max(iteration) OVER () // 1000) = 0 OR pace = 'slow'
 ORDER BY pid, iteration
 LIMIT 2000""",
             how="Wall time of each iteration on the host, against the median.",
-            empty="No iteration was found.",
+            empty=_NONE,
         ),
         Figure(
             id="iteration-parts",
             title="Where the mean iteration goes",
-            ask=Ask("iteration_summary"),
+            ask=Ask("iteration_timing"),
             columns={
                 "device_id": "Device",
                 "pid": "Process",
-                "metric": "Figure",
+                "part": "Part",
                 "iteration_count": "Iterations",
                 "mean_ns": "Mean",
                 "median_ns": "Median",
-                "stddev_ns": "Std dev",
-                "min_ns": "Min",
-                "p95_ns": "95th pct",
+                "p95_ns": "95th percentile",
                 "max_ns": "Max",
-                "mean_of_wall_pct": "Of mean wall",
+                "of_wall_pct": "Of mean wall",
             },
-            bar="mean_of_wall_pct",
+            sql="""\
+SELECT
+    device_id, pid, part, count(*) AS iteration_count, avg(time_ns) AS mean_ns,
+    median(time_ns) AS median_ns, quantile_cont(time_ns, 0.95) AS p95_ns,
+    max(time_ns) AS max_ns, 100 * avg(time_ns) / avg(wall) AS of_wall_pct
+FROM (
+    UNPIVOT (
+        SELECT
+            device_id, pid, wall_ns AS wall, wall_ns AS "wall time",
+            compute_union_ns AS compute, communication_union_ns AS communication,
+            exposed_communication_ns AS "exposed communication",
+            copy_union_ns AS copies, exposed_copy_ns AS "exposed copies",
+            idle_ns AS idle, gap_before_ns AS "gap before"
+        FROM iteration_timing
+        WHERE iteration IS NOT NULL
+    ) ON "wall time", compute, communication, "exposed communication", copies,
+        "exposed copies", idle, "gap before"
+    INTO NAME part VALUE time_ns
+)
+GROUP BY device_id, pid, part
+ORDER BY device_id, pid, mean_ns DESC, part""",
+            units={
+                "mean_ns": "ns",
+                "median_ns": "ns",
+                "p95_ns": "ns",
+                "max_ns": "ns",
+                "of_wall_pct": "pct",
+            },
+            bar="of_wall_pct",
             chart="iteration_parts",
             chart_sql="""\
 SELECT iteration, device_id, part, time_ns / 1e6 AS time_ms, ordinal
@@ -84,6 +118,7 @@ FROM (
             exposed_copy_ns AS "exposed copies", idle_ns AS idle
         FROM iteration_timing
         WHERE iteration IS NOT NULL
+        QUALIFY iteration % (1 + max(iteration) OVER () // 200) = 0
     ) ON compute, "exposed communication", "exposed copies", idle
     INTO NAME part VALUE time_ns
 )
@@ -92,12 +127,13 @@ JOIN (
         ('idle', 3)
 ) AS parts (part, ordinal) USING (part)
 ORDER BY device_id, iteration, ordinal
-LIMIT 4000""",
+LIMIT 3200""",
             how=(
                 "Compute, exposed time and idle time of each iteration. Work may end "
-                "after its iteration does, so that the parts need not add up to the wall."
+                "after its iteration does, so that the parts need not add up to the "
+                "wall."
             ),
-            empty="No iteration was found.",
+            empty=_NONE,
             fold=True,
         ),
     ),

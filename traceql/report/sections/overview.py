@@ -11,12 +11,34 @@ SECTION = Section(
     title="Overview",
     order=10,
     how=(
-        "Busy time is a union: two kernels at once count once, so a share never passes "
-        "100 %. Sums count each kernel and stand in columns of their own. Shares are of "
-        "the window that the table names: the iterations where the capture has some, "
-        "else the time from the first GPU operation to the last."
+        "Busy time is a union: two kernels at once count once, so a share never passes"
+        " 100 %. Sums count each kernel and stand in columns of their own. Shares are "
+        "of the window that the table names: the iterations where the capture has "
+        "some, else the time from the first GPU operation to the last."
     ),
     figures=(
+        Figure(
+            id="capture",
+            title="The capture in figures",
+            ask=Ask("run_summary"),
+            columns={
+                "kernel_count": "Kernels",
+                "kernel_sum_ns": "Kernels, sum",
+                "gpu_busy_ns": "GPU busy, union",
+                "device_window_ns": "Window × devices",
+                "gpu_busy_pct": "GPU busy",
+                "compute_pct": "Compute",
+                "exposed_communication_pct": "Exposed communication",
+                "exposed_copy_pct": "Exposed copies",
+                "idle_pct": "Idle",
+                "memcpy_count": "Copies",
+                "memset_count": "Fills",
+                "api_call_count": "API calls",
+                "annotation_count": "Annotations",
+            },
+            tiles=True,
+            how="The whole capture, set-up included; all devices that ran anything.",
+        ),
         Figure(
             id="utilisation",
             title="How busy each device was",
@@ -50,27 +72,6 @@ JOIN (VALUES ('kernels', 0), ('copies, no kernel', 1), ('idle', 2)) AS parts (pa
     USING (part)
 ORDER BY device_id, ordinal""",
             how="Each device's window, parted without overlap.",
-        ),
-        Figure(
-            id="capture",
-            title="The capture in figures",
-            ask=Ask("run_summary"),
-            columns={
-                "kernel_count": "Kernels",
-                "kernel_sum_ns": "Kernels, sum",
-                "gpu_busy_ns": "GPU busy, union",
-                "device_window_ns": "Window × devices",
-                "gpu_busy_pct": "GPU busy",
-                "compute_pct": "Compute",
-                "exposed_communication_pct": "Exposed communication",
-                "exposed_copy_pct": "Exposed copies",
-                "idle_pct": "Idle",
-                "memcpy_count": "Copies",
-                "memset_count": "Fills",
-                "api_call_count": "API calls",
-                "annotation_count": "Annotations",
-            },
-            how="The whole capture, set-up included, over all devices that ran anything.",
         ),
     ),
     asks=(Ask("run_summary", {"time_window": FOCUS}, "focus_summary"),),

@@ -6,15 +6,19 @@ the whole capture, the second the focus (iterations, or all GPU work) in `RANGES
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from traceql.report.answers import Answers, Ask
 from traceql.report.figures import Figure
 from traceql.report.sections import Section
 
-RANGES = 6
+RANGES = 4
 LANES = 32
 STEPS = 2000
+_CELL = (
+    "device_id, pid, context_id, stream_id, bin_start_ns, bin_ns, busy_share, activity"
+)
 _BINS = Ask("timeline_bins", {"bins": 600})
 
 
@@ -41,13 +45,9 @@ ORDER BY min(lane)""").rows()
     ordinals = {_key(lane): i for i, lane in enumerate(lanes)}
     activities: list[str] = []
 
-    def cells(source: str) -> list[list[int]]:
-        rows = answers.sql(
-            "SELECT device_id, pid, context_id, stream_id, bin_start_ns, bin_ns, "
-            f"busy_share, activity FROM {source} WHERE busy_ns > 0"
-        ).rows()
+    def cells(rows: list[dict[str, Any]]) -> list[list[int]]:
         activities.extend(
-            sorted({row["activity"] for row in rows} - set(activities))
+            sorted({row["activity"] or "" for row in rows} - {"", *activities})
         )
         return [
             [
@@ -58,17 +58,21 @@ ORDER BY min(lane)""").rows()
                 activities.index(row["activity"]),
             ]
             for row in rows
-            if _key(row) in ordinals
+            if row["activity"] is not None and _key(row) in ordinals
         ]
 
-    levels = [{"start": 0, "end": end - origin, "cells": cells("timeline_bins")}]
     edges = [first + (last - first) * i // RANGES for i in range(RANGES + 1)]
-    fine: list[list[int]] = []
-    for start, stop in zip(edges, edges[1:], strict=False):
-        if stop > start:
-            params = {"bins": 600, "from_ns": start, "to_ns": stop}
-            fine += cells(f"({answers.run_call(Ask('timeline_bins', params))})")
-    levels.append({"start": first - origin, "end": last - origin, "cells": fine})
+    ranges = [
+        Ask("timeline_bins", {"bins": 600, "from_ns": start, "to_ns": stop})
+        for start, stop in pairwise(edges)
+        if stop > start
+    ]
+    coarse = cells(answers.sql(f"SELECT {_CELL} FROM timeline_bins").rows())
+    fine = [cell for rows in answers.rows_of(ranges, _CELL) for cell in cells(rows)]
+    levels = [
+        {"start": 0, "end": end - origin, "cells": coarse},
+        {"start": first - origin, "end": last - origin, "cells": fine},
+    ]
     steps = answers.sql(f"""\
 SELECT any_value(name) AS name, any_value(start_ns) - {origin} AS start,
     any_value(wall_ns) AS wall, bool_or(is_outlier) IS TRUE AS slow
@@ -85,7 +89,9 @@ LIMIT {STEPS}""").rows()
             "hidden": lanes[0]["lane_count"] - len(lanes),
             "activities": activities,
             "levels": levels,
-            "steps": [[s["name"], s["start"], s["wall"], int(s["slow"])] for s in steps],
+            "steps": [
+                [s["name"], s["start"], s["wall"], int(s["slow"])] for s in steps
+            ],
         }
     }
 
@@ -105,7 +111,8 @@ def _labels(lanes: list[dict[str, Any]]) -> list[str]:
 
 
 _TENTHS = ",\n    ".join(
-    f"100 * sum(busy_ns) FILTER (tenth = {i}) / sum(bin_ns) FILTER (tenth = {i}) AS t{i}"
+    f"100 * sum(busy_ns) FILTER (tenth = {i})\n"
+    f"        / sum(bin_ns) FILTER (tenth = {i}) AS t{i}"
     for i in range(10)
 )
 
@@ -116,8 +123,9 @@ SECTION = Section(
     how=(
         "A lane is a stream. The height of a bar is the busy share of its time slice, "
         "its colour what took most of that. Zoom with + and −, move with ← and →, 0 "
-        "shows all; or use the wheel with Ctrl, drag, and pinch. Finer slices appear as "
-        "you zoom in. The table has the same lanes in tenths of the capture."
+        "shows all; or use the wheel with Ctrl, drag, and pinch. Finer slices appear "
+        "in the iterations (without any: in all GPU work) as you zoom in. The table "
+        "has the same lanes in tenths of the capture."
     ),
     figures=(
         Figure(

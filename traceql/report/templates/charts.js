@@ -42,9 +42,11 @@
       }
     }
   };
+  // Charts of rows grow with them: "usermeta" names the field that tells rows apart.
   // Facets do not take "container" as width, and labels must leave room on a phone.
   const fit = (spec, width) => {
-    const narrow = width < 600;
+    const narrow = width < 600, { row_field: field, row_step: step } = spec.usermeta ?? {};
+    if (field) spec.height = new Set(spec.data.values.map((row) => row[field])).size * step;
     if (spec.spec) spec.spec.width = Math.max(width - 60, 120);
     const axis = spec.encoding?.y?.axis;
     if (axis?.labelLimit) axis.labelLimit = narrow ? 130 : Math.max(220, width * 0.35);
