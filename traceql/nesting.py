@@ -74,8 +74,7 @@ def nest(con: duckdb.DuckDBPyConnection, relation: str) -> None:
             an end of NULL lasts for ever.
     """
     con.execute(_SWEEP.format(relation=relation))
-    crossed = con.execute("SELECT count(*) FROM nest_crossed").fetchone()
-    if crossed and crossed[0]:
+    if con.execute("SELECT 1 FROM nest_crossed LIMIT 1").fetchall():
         _redo_crossed(con)
     con.execute("DROP TABLE nest_range; DROP TABLE nest_open; DROP TABLE nest_crossed")
 

@@ -290,7 +290,7 @@ def missing_input(con: duckdb.DuckDBPyConnection, query: Query) -> str | None:
     for tables, advice in query.requires:
         names = tables.split("|")
         if not any(
-            con.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone() for name in names
+            con.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchall() for name in names
         ):
             return f"The chosen runs hold no {' and no '.join(names)} rows. {advice}"
     return None

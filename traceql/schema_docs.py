@@ -44,7 +44,9 @@ def schema_markdown(schema: Schema) -> str:
         if other in relations and other != table.name and column.name != "run_id"
     ]
     overview = ["| table | a row is |", "|---|---|"]
-    overview += [f"| [`{t.name}`](#{t.name}) | {t.comment} |" for t in relations.values()]
+    overview += [
+        f"| [`{t.name}`](#{t.name}) | {t.comment} |" for t in relations.values()
+    ]
     introduction = _INTRODUCTION.format(version=schema.version, joins="\n".join(joins))
     sections = [_section(t, t.name in schema.views) for t in relations.values()]
     return "\n".join([introduction, "\n".join(overview) + "\n", *sections])

@@ -154,15 +154,15 @@ class Writer:
         for column in self._schema.tables[table].stored:
             if column.name not in names or _stored_type(column) == "VARCHAR":
                 continue
-            lossy = con.execute(
+            ((lossy,),) = con.execute(
                 f'SELECT count(*) FROM ({select}) WHERE "{column.name}" IS NOT NULL '
                 f'AND TRY_CAST("{column.name}" AS {column.type}) IS NULL'
-            ).fetchone()
+            ).fetchall()
             self._diagnostics.add(
                 f"lossy_{table}_{column.name}",
                 "data_loss",
                 f"Values of {table}.{column.name} do not fit {column.type}: "
                 "they are NULL.",
-                count=lossy[0] if lossy else 0,
+                count=lossy,
                 example=error.splitlines()[0],
             )

@@ -140,18 +140,12 @@ def loaded(trace: Iterable[Op], iterations: Iterable[Step] = ()) -> Iterator[Dat
         )
         known = [(run, device) for run, all_ in DEVICES.items() for device in all_]
         _insert(database, "device", known, "run_id, device_id")
+        batches: dict[tuple[str, str], list[Row]] = {}
         for op in trace:
-            table, extra = _place(op)
-            pid, context, stream = op.stream
-            row: dict[str, Any] = {
-                "run_id": op.run,
-                "ts_ns": op.start,
-                "dur_ns": op.dur,
-            }
-            row |= {"device_id": op.device, "context_id": context, "stream_id": stream}
-            row |= {"pid": pid, "launch_ts_ns": op.launch, "api_call_id": op.api_call}
-            row |= {f"{table}_id": op.number, **extra}
-            _insert(database, table, [tuple(row.values())], ", ".join(row))
+            table, row = _place(op)
+            batches.setdefault((table, ", ".join(row)), []).append(tuple(row.values()))
+        for (table, columns), rows in batches.items():
+            _insert(database, table, rows, columns)
         _insert(
             database,
             "iteration",
@@ -167,14 +161,21 @@ def loaded(trace: Iterable[Op], iterations: Iterable[Step] = ()) -> Iterator[Dat
 
 
 def _place(op: Op) -> tuple[str, dict[str, Any]]:
-    """Table of an operation, and the columns that only this table has."""
+    """Table and row of an operation."""
+    pid, context, stream = op.stream
+    row: dict[str, Any] = {"run_id": op.run, "ts_ns": op.start, "dur_ns": op.dur}
+    row |= {"device_id": op.device, "context_id": context, "stream_id": stream}
+    row |= {"pid": pid, "launch_ts_ns": op.launch, "api_call_id": op.api_call}
+    own: dict[str, Any]
     if op.activity == "graph":
-        return "graph_launch", {"graph_exec_id": 3}
-    if op.activity == "memset":
-        return "memset", {"bytes": op.bytes}
-    if op.activity in COPIES:
-        return "memcpy", {"bytes": op.bytes, "kind": NAMES[op.activity]}
-    return "kernel", {"name": NAMES[op.activity]}
+        table, own = "graph_launch", {"graph_exec_id": 3}
+    elif op.activity == "memset":
+        table, own = "memset", {"bytes": op.bytes}
+    elif op.activity in COPIES:
+        table, own = "memcpy", {"bytes": op.bytes, "kind": NAMES[op.activity]}
+    else:
+        table, own = "kernel", {"name": NAMES[op.activity]}
+    return table, row | own | {f"{table}_id": op.number}
 
 
 def _insert(database: Database, table: str, rows: list[Row], columns: str) -> None:

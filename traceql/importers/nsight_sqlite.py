@@ -270,8 +270,8 @@ class _Import:
             "regexp_matches(s.value, 'Synchronize|StreamWaitEvent') AS is_sync "
             f"FROM main.StringIds AS s SEMI JOIN ({arms}) USING (id)"
         )
-        count = con.execute("SELECT count(*) FROM names").fetchone()
-        if count and 0 < count[0] <= _MAX_ENUM:
+        ((count,),) = con.execute("SELECT count(*) FROM names").fetchall()
+        if 0 < count <= _MAX_ENUM:
             con.execute(
                 "CREATE OR REPLACE TEMP TYPE chunk_name AS ENUM "
                 "(SELECT DISTINCT value FROM names ORDER BY value)"
@@ -290,8 +290,8 @@ class _Import:
 def _is_in_order(con: duckdb.DuckDBPyConnection, relation: Relation) -> bool:
     """Whether the chunk is sorted by time: nsys sorts most tables, and a sort costs."""
     time = "start" if "start" in relation.columns else "timestamp"
-    late = con.execute(
+    ((late,),) = con.execute(
         f'SELECT count(*) FROM (SELECT "{time}" < lag("{time}") OVER () AS late '
         f'FROM "{relation.name}") WHERE late'
-    ).fetchone()
-    return late is not None and late[0] == 0
+    ).fetchall()
+    return bool(late == 0)

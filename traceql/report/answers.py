@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 
 from traceql import queries
 from traceql.errors import QueryError
 from traceql.result import Result
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from traceql.manifest import Run
     from traceql.queries import Query
     from traceql.session import Session
@@ -88,6 +87,12 @@ class Answers:
         """The SQL that gives the answer for the run at hand."""
         return self._call(ask, self._window(self.run))
 
+    def tables(self, asks: Iterable[Ask]) -> str:
+        """The SQL that makes tables of answers about the run at hand."""
+        return "".join(
+            f"CREATE TEMP TABLE {ask.table} AS {self.call(ask)};\n" for ask in asks
+        )
+
     def ask(self, asks: Iterable[Ask]) -> None:
         """Makes the answers tables of the session, several at a time.
 
@@ -118,7 +123,10 @@ class Answers:
             with self._session.con.cursor() as con:
                 con.execute(f"SET search_path = '{path}'")
                 try:
-                    return con.execute(text).to_arrow_table()
+                    relation = con.sql(text)
+                    return (
+                        pa.table({}) if relation is None else relation.to_arrow_table()
+                    )
                 except duckdb.Error as error:
                     raise QueryError(f"{error}\n{text}") from error
 

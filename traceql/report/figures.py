@@ -15,10 +15,14 @@ from typing import Any
 
 from traceql.query_file import ColumnDoc
 from traceql.render import printable
-from traceql.render._shape import NULL, shape
+from traceql.render._shape import NULL, ShownColumn, shape
+from traceql.report import formats
 from traceql.report.answers import Answers, Ask
 from traceql.result import Result
 
+_NONE = "–"
+_FAR = 10_000
+_EXACT_UNITS = {"ns": "ns", "bytes": "bytes", "pct": "%", "gb_per_s": "GB/s"}
 CHARTS = Path(__file__).parent / "sections"
 
 
@@ -39,6 +43,7 @@ class Figure:
         chart_sql: Rows of the chart; those of the table if empty.
         how: One sentence on how to read it.
         empty: What it means when there are no rows.
+        also: Other answers that its SQL reads.
         fold: Whether the table starts folded, under its chart.
         tiles: Whether its one row is shown as tiles.
         units: Units of columns that the figure's own SQL makes, by name.
@@ -56,6 +61,7 @@ class Figure:
     chart_sql: str = ""
     how: str = ""
     empty: str = "Nothing of this kind in the capture."
+    also: tuple[Ask, ...] = ()
     fold: bool = False
     tiles: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
@@ -129,9 +135,10 @@ def show(figure: Figure, answers: Answers, prefix: str) -> Shown:
         rows = answers.sql(figure.chart_sql) if figure.chart_sql else documented
         spec = _spec(figure.chart, rows.rows(), figure.title) if len(rows) else None
     headers, body = _table(figure, documented)
-    call = answers.call(ask)
     plain = not figure.sql and ask.table == ask.query
-    sql = f"{call};" if plain else f"CREATE TEMP TABLE {ask.table} AS {call};\n{text};"
+    sql = f"{answers.call(ask)};"
+    if not plain:
+        sql = f"{answers.tables((ask, *figure.also))}{text};"
     return Shown(f"{prefix}{figure.id}", figure, note, headers, body, total, spec, sql)
 
 
@@ -141,17 +148,22 @@ def _table(
     names = [name for name in figure.columns if name in result.columns]
     chosen = Result(result.table.select(names), docs=result.docs)
     shown = shape(chosen)
-    headers = tuple(
-        Header(figure.columns[name], c.unit, c.text, c.right)
-        for name, c in zip(names, shown, strict=True)
-    )
+    units = {doc.name: doc.unit for doc in result.docs}
     values = result.rows()
+    cells = {
+        name: _cells([value[name] for value in values], column, units.get(name, ""))
+        for name, column in zip(names, shown, strict=True)
+    }
+    headers = tuple(
+        Header(figure.columns[name], cells[name][1], column.text, column.right)
+        for name, column in zip(names, shown, strict=True)
+    )
     rows = tuple(
         Row(
             tuple(
                 Cell(
-                    "–" if column.cells[i] == NULL else column.cells[i],
-                    _exact(value[name], column.unit),
+                    cells[name][0][i],
+                    _exact(value[name], units.get(name, "")),
                     column.right,
                     _bar(value[name]) if name == figure.bar else None,
                 )
@@ -164,12 +176,25 @@ def _table(
     return headers, rows
 
 
+def _cells(values: list[Any], column: ShownColumn, unit: str) -> tuple[list[str], str]:
+    """Texts of a column, and the unit for its head.
+
+    One unit serves a column, unless its values are so far apart that the small ones
+    would be unreadable in it: then each has its own.
+    """
+    write = {"ns": formats.time, "bytes": formats.size, "pct": formats.share}.get(unit)
+    if column.right and write:
+        sizes = [abs(v) for v in values if v]
+        if unit == "pct" or (sizes and max(sizes) > _FAR * min(sizes)):
+            own = "%" if unit == "pct" else ""
+            return [_NONE if v is None else write(v) for v in values], own
+    return [_NONE if cell == NULL else cell for cell in column.cells], column.unit
+
+
 def _exact(value: Any, unit: str) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
-    base = {"µs": "ns", "ms": "ns", "s": "ns", "KiB": "B", "MiB": "B", "GiB": "B"}
-    base["TiB"] = "B"
-    return f"{value} {base.get(unit, unit)}".strip()
+    return f"{value} {_EXACT_UNITS.get(unit, '')}".strip()
 
 
 def _bar(value: Any) -> float | None:

@@ -100,10 +100,7 @@ def find(
 def _apply(
     rule: Rule, answers: Answers, asks: Mapping[str, Ask], env: Environment
 ) -> list[Finding]:
-    tables = "".join(
-        f"CREATE TEMP TABLE {name} AS {answers.call(asks[name])};\n"
-        for name in rule.uses
-    )
+    tables = answers.tables(asks[name] for name in rule.uses)
     found = []
     for row in answers.sql(rule.sql).rows():
         values = {

@@ -38,6 +38,11 @@ def percent(value: float | None) -> str:
     return f"{value:.0f} %" if value >= 9.95 or value == 0 else f"{value:.1f} %"
 
 
+def share(value: float) -> str:
+    """A percentage in a table, whose head has the sign: `38.21`, `< 0.01`."""
+    return "< 0.01" if 0 < value < 0.01 else f"{value:.2f}"
+
+
 def count(value: float | None) -> str:
     """A whole number with separators."""
     return "unknown" if value is None else f"{int(value):,}"
@@ -61,7 +66,7 @@ def cut(name: str, width: int = 60) -> str:
 
 
 def script_json(value: Any) -> Markup:
-    """JSON for a script element: nothing in it is HTML, equal values are equal bytes."""
+    """JSON for a script element: no HTML in it, and equal values are equal bytes."""
     dense = (",", ":")
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=dense)
     return Markup(text.translate(_ESCAPES))

@@ -108,7 +108,7 @@ def render(session: Session) -> str:
     )
     env.filters.update(formats.FILTERS)
     answers = Answers(session)
-    answers.ask(_asks().values())
+    answers.ask(questions().values())
     several = len(session.runs) > 1
     reports = [
         _report(answers, run, f"run{i + 1}-" if several else "", env)
@@ -137,7 +137,7 @@ def render(session: Session) -> str:
     )
 
 
-def _asks() -> dict[str, Ask]:
+def questions() -> dict[str, Ask]:
     """Every question of the report, by the name of its answer."""
     found: dict[str, Ask] = {}
     for section in sections():
@@ -149,7 +149,7 @@ def _asks() -> dict[str, Ask]:
 def _report(answers: Answers, run: Run, prefix: str, env: Environment) -> Report:
     answers.look_at(run)
     summary = answers.sql("FROM run_summary").rows()
-    found = findings.find(answers, _asks(), env)
+    found = findings.find(answers, questions(), env)
     ranked = sorted(
         (d for d in run.diagnostics if d.severity in _WORST_FIRST),
         key=lambda d: _WORST_FIRST.index(d.severity),

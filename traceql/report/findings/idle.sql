@@ -1,7 +1,8 @@
 -- Time in which nothing ran, in the iterations or, without any, from the first GPU
 -- operation to the last. Of the gaps between operations, clipped to that window, the
 -- share whose next operation was launched only after the gap had begun; and the time
--- before the first operation or after the last, which is in no gap.
+-- before the first operation or after the last, which is in no gap. Gaps of 10 µs or
+-- less are not listed.
 -- @kind limit
 -- @section gaps
 -- @uses focus_summary, gpu_gaps, stream_summary
@@ -12,6 +13,7 @@
 --     {{ idle_pct | pct }} of {{ of_text }}
 --     {%- if edge_ns >= 0.5 * saving_ns %}: most of that, {{ edge_ns | ns }}, lies before
 --     the first GPU operation or after the last
+--     {%- elif gaps_ns < 0.5 * saving_ns %}: most of that in gaps of 10 µs or less
 --     {%- elif host_pct is not none %}: in {{ host_pct | pct }} of the gaps’ time the next
 --     operation had not been launched when the GPU fell idle
 --     {%- if host_pct >= 50 %} (host-bound){% endif %}{% endif %}.
@@ -34,6 +36,7 @@ causes AS (
         run_id,
         100 * coalesce(sum(gap_ns) FILTER (is_host_bound), 0)
             / sum(gap_ns) FILTER (is_host_bound IS NOT NULL) AS host_pct,
+        sum(gap_ns) AS gaps_ns,
         max(gap_ns) AS longest_ns,
         arg_max(before_name, gap_ns) AS before_name,
         arg_max(after_name, gap_ns) AS after_name,
@@ -61,6 +64,7 @@ SELECT
     focus_summary.idle_pct, focus_summary.device_count, causes.host_pct,
     causes.longest_ns, causes.before_name, causes.after_name, causes.device_id,
     coalesce(edges.edge_ns, 0) AS edge_ns,
+    coalesce(causes.gaps_ns, 0) / focus_summary.device_count AS gaps_ns,
     focus_summary.idle_pct / 100
         * (focus_summary.window_end_ns - focus_summary.window_start_ns) AS saving_ns,
     focus_summary.window_end_ns - focus_summary.window_start_ns AS of_ns,

@@ -1,27 +1,30 @@
 -- @kind limit
 -- @section host
--- @uses api_summary, run_summary
--- @threshold allocating and freeing calls ≥ 3 % of the capture
--- @of the capture
+-- @uses focus_api, focus_summary
+-- @threshold allocating and freeing calls ≥ 3 % of the window
+-- @of {{ of_text }}
 -- @says Calls that allocate or free memory take {{ total_ns | ns }} of the host
---     ({{ total_pct | pct }} of the capture, summed over threads): most of it
+--     ({{ total_pct | pct }} of {{ of_text }}, summed over threads): most of it
 --     <code>{{ name | cut }}</code>, {{ call_count | count }} calls.
--- @do Keep buffers, or use a caching or stream-ordered allocator; set-up counts here too.
+-- @do Keep buffers, or use a caching or stream-ordered allocator.
 SELECT
     total_ns, 100 * total_ns / of_ns AS total_pct, name, call_count,
-    total_ns AS saving_ns, of_ns
+    total_ns AS saving_ns, of_ns,
+    CASE window_name WHEN 'steps' THEN 'the iterations'
+        ELSE 'the GPU window' END AS of_text
 FROM (
     SELECT
-        sum(api_summary.total_ns) AS total_ns,
-        arg_max(api_summary.name, api_summary.total_ns) AS name,
-        arg_max(api_summary.call_count, api_summary.total_ns) AS call_count,
-        any_value(run_summary.window_end_ns - run_summary.window_start_ns) AS of_ns
-    FROM api_summary
-    JOIN run_summary ON api_summary.run_id = run_summary.run_id
-    WHERE api_summary.api_group IN ('cuda', 'hip') AND regexp_matches(
-        api_summary.name,
+        sum(focus_api.total_ns) AS total_ns,
+        arg_max(focus_api.name, focus_api.total_ns) AS name,
+        arg_max(focus_api.call_count, focus_api.total_ns) AS call_count,
+        any_value(focus_summary.window_end_ns - focus_summary.window_start_ns) AS of_ns,
+        any_value(focus_summary.window_name) AS window_name
+    FROM focus_api
+    JOIN focus_summary ON focus_api.run_id = focus_summary.run_id
+    WHERE focus_api.api_group IN ('cuda', 'hip') AND regexp_matches(
+        focus_api.name,
         '^(cuda|cu|hip)_?(Malloc|Free|Mem(Alloc|Free)|HostAlloc|HostMalloc|HostFree)'
     )
-    GROUP BY api_summary.run_id
+    GROUP BY focus_api.run_id
 )
 WHERE total_ns >= 0.03 * of_ns

@@ -22,7 +22,7 @@ SECTION = Section(
             columns={
                 "device_id": "Device",
                 "pid": "Process",
-                "start_ns": "Start",
+                "into_capture_ns": "Into the capture",
                 "gap_ns": "Length",
                 "waited_for": "Waited for",
                 "before_name": "After",
@@ -31,14 +31,16 @@ SECTION = Section(
             },
             sql="""\
 SELECT
-    device_id, pid, start_ns, gap_ns,
+    device_id, pid,
+    start_ns - (SELECT window_start_ns FROM run_summary) AS into_capture_ns, gap_ns,
     CASE is_host_bound WHEN true THEN 'the host' WHEN false THEN 'other'
         ELSE 'unknown' END AS waited_for,
     before_name, after_name, after_launch_ns - start_ns AS launch_after_ns
 FROM gpu_gaps
 ORDER BY gap_ns DESC, device_id, pid, start_ns""",
             limit=50,
-            units={"launch_after_ns": "ns"},
+            units={"launch_after_ns": "ns", "into_capture_ns": "ns"},
+            also=(Ask("run_summary"),),
             empty="No gap is longer than 10 µs.",
         ),
     ),

@@ -1,6 +1,6 @@
 """Host: what the host's calls took, and how long kernels waited after them."""
 
-from traceql.report.answers import Ask
+from traceql.report.answers import FOCUS, Ask
 from traceql.report.figures import Figure
 from traceql.report.sections import Section
 
@@ -64,4 +64,5 @@ LIMIT 12""",
             how="The wait is from the start of the call to the start of the kernel.",
         ),
     ),
+    asks=(Ask("api_summary", {"time_window": FOCUS}, "focus_api"),),
 )

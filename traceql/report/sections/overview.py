@@ -68,8 +68,9 @@ FROM (
         FROM focus_utilization
     ) ON kernels, "copies, no kernel", idle INTO NAME part VALUE time_ns
 )
-JOIN (VALUES ('kernels', 0), ('copies, no kernel', 1), ('idle', 2)) AS parts (part, ordinal)
-    USING (part)
+JOIN (
+    VALUES ('kernels', 0), ('copies, no kernel', 1), ('idle', 2)
+) AS parts (part, ordinal) USING (part)
 ORDER BY device_id, ordinal""",
             how="Each device's window, parted without overlap.",
         ),

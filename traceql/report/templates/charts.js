@@ -48,6 +48,8 @@
     const narrow = width < 600, { row_field: field, row_step: step } = spec.usermeta ?? {};
     if (field) spec.height = new Set(spec.data.values.map((row) => row[field])).size * step;
     if (spec.spec) spec.spec.width = Math.max(width - 60, 120);
+    const legend = (spec.encoding ?? spec.spec?.encoding)?.color?.legend;
+    if (legend && narrow) legend.columns = 2;
     const axis = spec.encoding?.y?.axis;
     if (axis?.labelLimit) axis.labelLimit = narrow ? 130 : Math.max(220, width * 0.35);
   };
