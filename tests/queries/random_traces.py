@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -13,7 +13,7 @@ from query_database import Database, empty
 from reference import Interval, clip
 
 FAST = settings(
-    max_examples=30,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
@@ -86,30 +86,31 @@ DEVICES = {"r1": (0, 1, 5), "r2": (0,)}
 """Known devices; 5 runs nothing."""
 
 
-def ops(max_size: int = 14) -> st.SearchStrategy[list[Op]]:
-    """Operations of two runs, two devices or none, up to eight streams of each."""
+@st.composite
+def ops(draw: st.DrawFn, max_size: int = 16) -> list[Op]:
+    """Operations of one run or two on a few devices and streams, so that they meet."""
+    stream = st.tuples(
+        st.sampled_from([10, 11, None]),
+        st.sampled_from([1, 2, None]),
+        st.sampled_from([7, 8, None]),
+    )
+    streams = draw(st.lists(stream, min_size=1, max_size=3, unique=True))
+    devices = draw(st.sampled_from([[0], [0], [None], [0, 1], [0, 0, 1, None]]))
     maybe = st.integers(0, 60) | st.none()
     op = st.builds(
         Op,
-        run=st.sampled_from(sorted(WINDOWS)),
+        run=st.sampled_from(["r1", "r1", "r1", "r2"]),
         activity=st.sampled_from(sorted(NAMES)),
-        device=st.sampled_from([0, 0, 0, 1, None]),
-        stream=st.tuples(
-            st.sampled_from([10, 10, 11, None]),
-            st.sampled_from([1, 1, 2]),
-            st.sampled_from([7, 7, 8, None]),
-        ),
+        device=st.sampled_from(devices),
+        stream=st.sampled_from(streams),
         start=st.integers(-5, 60),
         dur=st.integers(0, 25) | st.sampled_from([None, -3, 0, 1]),
         launch=maybe,
         api_call=st.integers(0, 4) | st.none(),
         bytes=st.integers(0, 9) | st.none(),
     )
-    return st.lists(op, max_size=max_size).map(
-        lambda found: [
-            Op(**{**vars(one), "number": number}) for number, one in enumerate(found)
-        ]
-    )
+    found = draw(st.lists(op, max_size=max_size))
+    return [replace(one, number=number) for number, one in enumerate(found)]
 
 
 @st.composite

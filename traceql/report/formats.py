@@ -48,6 +48,12 @@ def count(value: float | None) -> str:
     return "unknown" if value is None else f"{int(value):,}"
 
 
+def counted(value: float | None, word: str) -> str:
+    """A number of things: `1 call`, `142 calls`, `2 copies`."""
+    many = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return f"{count(value)} {word if value == 1 else many}"
+
+
 def times(ratio: float | None) -> str:
     """A ratio: `2.1×`."""
     return "unknown" if ratio is None else f"{ratio:.2g}×"
@@ -77,6 +83,7 @@ FILTERS = {
     "bytes": size,
     "pct": percent,
     "count": count,
+    "counted": counted,
     "times": times,
     "rate": rate,
     "cut": cut,

@@ -6,7 +6,7 @@
 -- @of {{ of_text }}
 -- @says Copies and fills are exposed {{ exposed_copy_pct | pct }} of {{ of_text }}:
 --     they run and no kernel beside them; most of it is {{ kind }}
---     ({{ exposed_ns | ns }} in {{ copy_count | count }} operations).
+--     ({{ exposed_ns | ns }} in {{ copy_count | counted("operation") }}).
 -- @do Copy on a stream of its own, from pinned memory, while kernels run.
 SELECT
     focus_summary.exposed_copy_pct, most.kind, most.exposed_ns, most.copy_count,

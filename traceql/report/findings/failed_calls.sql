@@ -2,7 +2,7 @@
 -- @section host
 -- @uses api_summary
 -- @threshold any API call that returned an error
--- @says {{ failed_count | count }} API calls returned an error, most of them
+-- @says {{ failed_count | counted("API call") }} returned an error, most often
 --     <code>{{ name | cut }}</code>.
 -- @do Some libraries probe on purpose; else check their return values.
 SELECT

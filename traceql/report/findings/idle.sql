@@ -14,9 +14,11 @@
 --     {%- if edge_ns >= 0.5 * saving_ns %}: most of that, {{ edge_ns | ns }}, lies before
 --     the first GPU operation or after the last
 --     {%- elif gaps_ns < 0.5 * saving_ns %}: most of that in gaps of 10 µs or less
---     {%- elif host_pct is not none %}: in {{ host_pct | pct }} of the gaps’ time the next
---     operation had not been launched when the GPU fell idle
---     {%- if host_pct >= 50 %} (host-bound){% endif %}{% endif %}.
+--     {%- elif host_pct is not none and host_pct >= 50 %}: in {{ host_pct | pct }} of the
+--     gaps’ time the next operation had not been launched when the GPU fell idle
+--     (host-bound)
+--     {%- elif host_pct is not none %}: in {{ (100 - host_pct) | pct }} of the gaps’ time
+--     the next operation had been launched before the GPU fell idle{% endif %}.
 -- @do {% if longest_ns %}The longest gap, {{ longest_ns | ns }}, lies between
 --     <code>{{ before_name | cut }}</code> and <code>{{ after_name | cut }}</code> on
 --     device {{ device_id }}.{% endif %}

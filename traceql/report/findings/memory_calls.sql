@@ -4,12 +4,13 @@
 -- @threshold allocating and freeing calls ≥ 3 % of the window
 -- @of {{ of_text }}
 -- @says Calls that allocate or free memory take {{ total_ns | ns }} of the host
---     ({{ total_pct | pct }} of {{ of_text }}, summed over threads): most of it
---     <code>{{ name | cut }}</code>, {{ call_count | count }} calls.
+--     {%- if total_pct <= 100 %} ({{ total_pct | pct }} of {{ of_text }}){% endif %}, summed
+--     over threads: most of it
+--     <code>{{ name | cut }}</code>, {{ call_count | counted("call") }}.
 -- @do Keep buffers, or use a caching or stream-ordered allocator.
 SELECT
     total_ns, 100 * total_ns / of_ns AS total_pct, name, call_count,
-    total_ns AS saving_ns, of_ns,
+    least(total_ns, of_ns) AS saving_ns, of_ns,
     CASE window_name WHEN 'steps' THEN 'the iterations'
         ELSE 'the GPU window' END AS of_text
 FROM (

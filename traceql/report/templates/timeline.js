@@ -24,9 +24,12 @@
     tip.className = "tip";
     document.body.append(tip);
     const lanes = data.lanes.length, stepsHeight = data.steps.length ? STEP + GAP : 0;
-    const height = AXIS + stepsHeight + lanes * (LANE + GAP) + 4;
-    const view = { start: 0, end: data.span };
-    let width = 0, left = 0, colours = {};
+    /* Where the focus is a small part of the capture the view begins there. */
+    const [, focus] = data.levels, small = focus.end - focus.start < 0.6 * data.span;
+    const view = small ? { start: focus.start, end: focus.end } : { start: 0, end: data.span };
+    /* On a narrow page labels stand above their lanes, not beside them. */
+    let width = 0, left = 0, label = 0, height = 0;
+    const colours = {};
     const level = data.levels.map((l) => ({
       ...l, width: l.cells.length ? Math.max(...l.cells.map((c) => c[2])) : Infinity,
       byLane: Array.from({ length: lanes }, (_, i) => l.cells.filter((c) => c[0] === i)),
@@ -34,7 +37,7 @@
 
     const x = (t) => left + ((t - view.start) / (view.end - view.start)) * (width - left);
     const at = (px) => view.start + ((px - left) / (width - left)) * (view.end - view.start);
-    const laneY = (i) => AXIS + stepsHeight + i * (LANE + GAP);
+    const laneY = (i) => AXIS + stepsHeight + i * (LANE + GAP + label) + label;
 
     const colour = (index) => {
       const name = data.activities[index];
@@ -61,7 +64,9 @@
       const ratio = window.devicePixelRatio || 1;
       width = canvas.clientWidth;
       if (!width) return;
-      left = width < 500 ? 0 : 150;
+      [left, label] = width < 500 ? [0, 15] : [150, 0];
+      height = AXIS + stepsHeight + lanes * (LANE + GAP + label) + 4;
+      canvas.style.height = `${height}px`;
       canvas.height = Math.round(height * ratio);
       canvas.width = Math.round(width * ratio);
       pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -106,13 +111,13 @@
         }
         if (!left) {
           pen.fillStyle = colours.text;
-          pen.fillText(data.lanes[i], 3, y + LANE / 2);
+          pen.fillText(data.lanes[i], 3, y - label / 2);
         }
       }
       pen.restore();
       if (left) {
         pen.fillStyle = colours.text;
-        data.lanes.forEach((label, i) => pen.fillText(label, 4, laneY(i) + LANE / 2, left - 10));
+        data.lanes.forEach((name, i) => pen.fillText(name, 4, laneY(i) + LANE / 2, left - 10));
         if (stepsHeight) pen.fillText("Iterations", 4, AXIS + STEP / 2, left - 10);
       }
       root.dataset.view = `${Math.round(view.start)} ${Math.round(view.end)}`;
@@ -185,7 +190,7 @@
         const hit = data.steps.find(([, start, wall]) => t >= start && t < start + wall);
         if (hit) text = `${hit[0]}: ${time(hit[2])}${hit[3] ? " (slow)" : ""}`;
       } else if (row >= 0) {
-        const lane = Math.floor(row / (LANE + GAP));
+        const lane = Math.floor(row / (LANE + GAP + label));
         const hit = lane < lanes && seen(lane).find((c) => t >= c[1] && t < c[1] + c[2]);
         if (hit) {
           text = `${data.lanes[lane]}: busy ${hit[3] / 10} % of ${time(hit[2])} at ${time(hit[1])}` +
@@ -198,7 +203,6 @@
       tip.style.top = `${event.clientY + 16}px`;
     };
 
-    canvas.style.height = `${height}px`;
     readColours();
     draw();
     new ResizeObserver(draw).observe(canvas);
