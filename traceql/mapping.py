@@ -6,7 +6,7 @@ A mapping file is plain SQL cut into blocks by header comments:
     -- @phase NAME                   what follows waits for all that came before
     -- @stage FROM SOURCE            statement run on each chunk of SOURCE
     -- @rows TABLE FROM SOURCE       SELECT run on each chunk of SOURCE
-    -- @rows TABLE                   SELECT run once
+    -- @rows TABLE                   SELECT run once, beside the phase's chunks
     -- @run                          SELECT of one row: what the run table should say
     -- @diagnostic CODE SEVERITY MESSAGE      SELECT count, example
     -- @findings                     SELECT code, severity, count, message, example

@@ -128,7 +128,8 @@ class Writer:
         values = ", ".join(self._value(c, c.name in names, cast) for c in columns)
         con.execute(
             f"COPY (SELECT {values} FROM {rows}) TO '{path}' "
-            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
+            "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, "
+            f"ROW_GROUP_SIZE {ROW_GROUP})"
         )
 
     def _value(self, column: Column, present: bool, cast: str) -> str:

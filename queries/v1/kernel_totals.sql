@@ -48,7 +48,7 @@ WITH windows AS (
     SELECT run_id, window_name, window_start_ns, window_end_ns
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
-kernels AS (
+kernels AS NOT MATERIALIZED (
     SELECT
         kernel.run_id,
         kernel.device_id AS on_device,

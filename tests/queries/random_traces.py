@@ -79,6 +79,8 @@ class Step:
     end: int
 
 
+DEVICE_SETS: list[list[int | None]] = [[0], [0], [None], [0, 1], [0, 0, 1, None]]
+"""Devices that the operations of a trace run on."""
 PROCESSES: list[list[int | None]] = [[10], [None], [10, 11], [10, None], []]
 """Processes that may have iterations in a run."""
 WINDOWS = {"r1": (0, 60), "r2": (10, 47)}
@@ -95,7 +97,7 @@ def ops(draw: st.DrawFn, max_size: int = 16) -> list[Op]:
         st.sampled_from([7, 8, None]),
     )
     streams = draw(st.lists(stream, min_size=1, max_size=3, unique=True))
-    devices = draw(st.sampled_from([[0], [0], [None], [0, 1], [0, 0, 1, None]]))
+    devices = draw(st.sampled_from(DEVICE_SETS))
     maybe = st.integers(0, 60) | st.none()
     op = st.builds(
         Op,

@@ -126,6 +126,19 @@ def test_by_hand() -> None:
     assert len(database.ask("gpu_gaps", min_ns=20)) == 2
 
 
+def test_the_lowest_id_of_those_that_end_or_start_together() -> None:
+    trace = [
+        Op("r1", "compute", 0, (1, 1, 3), 5, 5, number=0),
+        Op("r1", "compute", 0, (1, 1, 4), 7, 3, number=1),
+        Op("r1", "compute", 0, (1, 1, 6), 20, 2, launch=8, number=2),
+        Op("r1", "compute", 0, (1, 1, 5), 20, 9, launch=19, number=3),
+    ]
+    with loaded(reversed(trace)) as database:
+        [row] = database.ask("gpu_gaps", min_ns=0)
+    assert (row["before_stream_id"], row["after_stream_id"]) == (3, 6)
+    assert row["is_host_bound"] is False
+
+
 @pytest.mark.corpus
 @pytest.mark.parametrize(
     ("capture", "golden"),

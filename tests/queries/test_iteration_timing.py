@@ -237,6 +237,17 @@ def test_copies_by_hand() -> None:
     assert all(row["same_in_every_iteration"] for row in rows)
 
 
+def test_copies_that_no_iteration_launched_do_not_count_in_every_one() -> None:
+    iterations = [Step("r1", None, n, 10 * n, 10 * n + 9) for n in range(2)]
+    launches = (1, 12, None)
+    trace = [Op("r1", "copy_h2d", 0, (1, 1, 1), 30, 2, x, bytes=4) for x in launches]
+    with loaded(trace, iterations) as database:
+        rows = database.ask("memcpy_per_iteration")
+    assert [(r["iteration"], r["same_in_every_iteration"]) for r in rows] == [
+        *((0, True), (1, True), (None, None)),
+    ]
+
+
 def test_summary_by_hand() -> None:
     rows = {row["metric"]: row for row in training().ask("iteration_summary")}
     idle, gap = rows["idle_ns"], rows["gap_before_ns"]

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _HERE = Path(__file__).parent
-_CHUNK_ROWS = 500_000
+_CHUNK_ROWS = 250_000
 _MAX_ENUM = 60_000
 _TEXT_IDS = (
     "demangledName",
@@ -144,8 +145,11 @@ class _Import:
         for phase in self.phases:
             self._prepare(phase)
             self.con.execute("SET threads = 1")
+            beside = [b for b in phase.once() if b.kind == "rows" and phase.chunked()]
+            tasks = [partial(self._write_beside, b) for b in beside]
+            tasks += [partial(self._read_chunk, c) for c in chunks[phase.name]]
             with ThreadPoolExecutor(self.ctx.threads) as pool:
-                for _ in pool.map(self._read_chunk, chunks[phase.name]):
+                for _ in pool.map(lambda task: task(), tasks):
                     self.ctx.progress(next(self._done) / (total + 1))
             self.con.execute(f"SET threads = {self.ctx.threads}")
             facts |= self._once(phase)
@@ -157,18 +161,11 @@ class _Import:
                 self.con.execute(block.sql)
 
     def _once(self, phase: Phase) -> dict[str, Any]:
-        """Runs the blocks of a phase that need all of its chunks."""
+        """Runs the blocks of a phase that need what was written before."""
         facts: dict[str, Any] = {}
-        later = [b for b in phase.once() if b.kind != "prepare"]
-        if later:
-            nesting.nest(
-                self.con,
-                "(SELECT row_id AS id, pid, tid, ts_ns, end_ns FROM nvtx "
-                "WHERE event_type IN (59, 70))",
-            )
-        for block in later:
+        for block in phase.once():
             self.ctx.writer.show_written(self.con)
-            if block.kind == "rows" and block.table is not None:
+            if block.kind == "rows" and block.table and not phase.chunked():
                 self.ctx.writer.write(self.con, block.table, block.sql)
             elif block.kind == "run":
                 facts |= self._facts(block)
@@ -181,6 +178,18 @@ class _Import:
                 ).fetchall():
                     self._find(code, severity, message, count, example)
         return facts
+
+    def _write_beside(self, block: Block) -> None:
+        """Runs a block that needs no chunk of its phase, while those are read."""
+        assert block.table is not None
+        con = self._cursor()
+        if block.table == "annotation":
+            nesting.nest(
+                con,
+                "(SELECT row_id AS id, pid, tid, ts_ns, end_ns FROM nvtx "
+                "WHERE event_type IN (59, 70))",
+            )
+        self.ctx.writer.write(con, block.table, block.sql)
 
     def _find(
         self,

@@ -24,9 +24,8 @@ CREATE MACRO copy_direction(kind) AS
         WHEN 9 THEN 'H2H' WHEN 10 THEN 'P2P' WHEN 11 THEN 'UVM_H2D'
         WHEN 12 THEN 'UVM_D2H' WHEN 13 THEN 'UVM_D2D' ELSE 'unknown'
     END;
--- "key":value for each that is not NULL, as text: values are numbers.
-CREATE MACRO json_of(pairs) AS
-    CASE WHEN len(pairs) > 0 THEN '{' || array_to_string(pairs, ',') || '}' END;
+CREATE MACRO has_home(t) AS
+    contains(t, '/home/') OR contains(t, '/Users/') OR contains(t, '/root/');
 
 -- Calls that may have launched GPU work: filled from the runtime's chunks, joined by
 -- process and correlation. Where two calls share one (a driver call inside its runtime
@@ -251,6 +250,53 @@ FROM (
 INSERT INTO host_process
 SELECT min(pid) FROM launch HAVING count(DISTINCT pid) = 1
 
+-- @rows annotation
+SELECT
+    v.ts_ns, v.end_ns - v.ts_ns AS dur_ns, row_key(11, v.row_id) AS annotation_id,
+    CASE
+        WHEN v.event_type IN (59, 70) THEN 'push_pop'
+        WHEN v.event_type IN (60, 71) THEN 'start_end'
+        ELSE 'mark'
+    END AS kind,
+    v.text AS name, d.text AS domain,
+    CASE WHEN v.category <> 0 THEN coalesce(c.text, CAST(v.category AS VARCHAR)) END
+        AS category,
+    v.pid, v.tid, v.end_tid,
+    row_key(11, t.parent_id) AS parent_id, t.depth, v.payload,
+    v.end_ns IS NULL AND v.event_type NOT IN (34, 65) AS truncated,
+    coalesce(t.crossing, false) AS crossing,
+    '{' || nullif(concat_ws(
+        ',',
+        '"color":' || v.color, '"rangeId":' || nullif(v.range_id, 0),
+        '"binaryData":' || CAST(to_json(v.binary_data) AS VARCHAR)
+    ), '') || '}' AS extra
+FROM nvtx AS v
+LEFT JOIN nested AS t ON t.id = v.row_id
+LEFT JOIN (
+    SELECT pid, domain_id, arg_min(text, row_id) AS text
+    FROM nvtx WHERE event_type = 75 GROUP BY pid, domain_id
+) AS d ON d.pid = v.pid AND d.domain_id = v.domain_id
+LEFT JOIN (
+    SELECT pid, domain_id, category, arg_min(text, row_id) AS text
+    FROM nvtx WHERE event_type = 33 GROUP BY pid, domain_id, category
+) AS c
+    ON c.pid = v.pid AND c.category = v.category
+    AND c.domain_id IS NOT DISTINCT FROM v.domain_id
+WHERE v.event_type IN (34, 59, 60, 65, 70, 71)
+
+-- @rows counter
+-- The low byte of a type names the GPU of the target. The unit stands in brackets.
+SELECT
+    m.ts_ns, g.device_id, coalesce(m.name, 'metric of type ' || m.type_id) AS name,
+    m.value,
+    CASE
+        WHEN m.name LIKE '%[%\%%]' ESCAPE '\' THEN 'pct'
+        WHEN m.name LIKE '%[%]' THEN regexp_extract(m.name, '\[([^\[\]]*)\]$', 1)
+        WHEN m.name LIKE '%Frequency' THEN 'Hz'
+    END AS unit
+FROM metric AS m
+LEFT JOIN device_of_gpu AS g ON g.gpu_id = m.type_id & 255
+
 -- @stage FROM CUPTI_ACTIVITY_KIND_KERNEL
 -- Few combinations of these occur: spelled out once each, and joined as an ENUM.
 CREATE OR REPLACE TEMP TABLE kernel_extra_text AS
@@ -458,53 +504,6 @@ WHERE coalesce(nullif(e."timestamp", 0), l.launch_ts_ns) IS NOT NULL
 INSERT INTO event_record SELECT row_id FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT
 
 -- @phase rest
-
--- @rows annotation
-SELECT
-    v.ts_ns, v.end_ns - v.ts_ns AS dur_ns, row_key(11, v.row_id) AS annotation_id,
-    CASE
-        WHEN v.event_type IN (59, 70) THEN 'push_pop'
-        WHEN v.event_type IN (60, 71) THEN 'start_end'
-        ELSE 'mark'
-    END AS kind,
-    v.text AS name, d.text AS domain,
-    CASE WHEN v.category <> 0 THEN coalesce(c.text, CAST(v.category AS VARCHAR)) END
-        AS category,
-    v.pid, v.tid, v.end_tid,
-    row_key(11, t.parent_id) AS parent_id, t.depth, v.payload,
-    v.end_ns IS NULL AND v.event_type NOT IN (34, 65) AS truncated,
-    coalesce(t.crossing, false) AS crossing,
-    '{' || nullif(concat_ws(
-        ',',
-        '"color":' || v.color, '"rangeId":' || nullif(v.range_id, 0),
-        '"binaryData":' || CAST(to_json(v.binary_data) AS VARCHAR)
-    ), '') || '}' AS extra
-FROM nvtx AS v
-LEFT JOIN nested AS t ON t.id = v.row_id
-LEFT JOIN (
-    SELECT pid, domain_id, arg_min(text, row_id) AS text
-    FROM nvtx WHERE event_type = 75 GROUP BY pid, domain_id
-) AS d ON d.pid = v.pid AND d.domain_id = v.domain_id
-LEFT JOIN (
-    SELECT pid, domain_id, category, arg_min(text, row_id) AS text
-    FROM nvtx WHERE event_type = 33 GROUP BY pid, domain_id, category
-) AS c
-    ON c.pid = v.pid AND c.category = v.category
-    AND c.domain_id IS NOT DISTINCT FROM v.domain_id
-WHERE v.event_type IN (34, 59, 60, 65, 70, 71)
-
--- @rows counter
--- The low byte of a type names the GPU of the target. The unit stands in brackets.
-SELECT
-    m.ts_ns, g.device_id, coalesce(m.name, 'metric of type ' || m.type_id) AS name,
-    m.value,
-    CASE
-        WHEN m.name LIKE '%[%\%%]' ESCAPE '\' THEN 'pct'
-        WHEN m.name LIKE '%[%]' THEN regexp_extract(m.name, '\[([^\[\]]*)\]$', 1)
-        WHEN m.name LIKE '%Frequency' THEN 'Hz'
-    END AS unit
-FROM metric AS m
-LEFT JOIN device_of_gpu AS g ON g.gpu_id = m.type_id & 255
 
 -- @rows device
 WITH used AS (
@@ -764,10 +763,10 @@ SELECT count(*), min(value) FROM StringIds WHERE contains(value, chr(65533))
 -- @diagnostic home_paths info Names hold paths of home directories; import with --redact to replace them.
 SELECT count(*), NULL
 FROM (
-    SELECT text FROM nvtx WHERE regexp_matches(text, '(/home/|/Users/|/root/)')
+    SELECT text FROM nvtx WHERE has_home(text)
     UNION ALL
     SELECT name FROM (SELECT DISTINCT name FROM written.kernel)
-    WHERE regexp_matches(name, '(/home/|/Users/|/root/)')
+    WHERE has_home(name)
 )
 
 -- @diagnostic domains_without_ranges warning NVTX domains were created but no range was recorded: the NVTX library is newer than this nsys understands.
