@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import sqlite3
 import zipfile
@@ -260,6 +261,62 @@ def test_redact(store: traceql.Store, tmp_path: Path) -> None:
     _one(store, path, force=True, redact=True)
     names = store.sql("SELECT DISTINCT name FROM annotation WHERE kind = 'mark'").rows()
     assert names == [{"name": "load ~/data.py"}]
+
+
+def test_redaction_leaves_json_and_no_finding(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """A path at the end of a JSON text goes without the quote and brace after it."""
+    path = tmp_path / "home.sqlite"
+    shutil.copyfile(FIXTURES / "nsight_2026.sqlite", path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(
+            "UPDATE NVTX_EVENTS SET text = NULL, textId = NULL, jsonText = ? "
+            "WHERE eventType = 34",
+            [r'{"a": ["/home/alice"], "b": "C:\\Users\\alice\\x", "c": "/root/y"}'],
+        )
+        con.commit()
+    assert "home_paths" in {f.code for f in _one(store, path).findings}
+    redacted = _one(store, path, force=True, redact=True)
+    assert "home_paths" not in {f.code for f in redacted.findings}
+    rows = store.sql(
+        "SELECT DISTINCT payload::VARCHAR AS p FROM annotation WHERE kind = 'mark'"
+    ).rows()
+    assert [json.loads(row["p"]) for row in rows] == [
+        {"a": ["~"], "b": "~\\x", "c": "~/y"}
+    ]
+
+
+def test_store_in_an_odd_folder(tmp_path: Path) -> None:
+    """A quote in the store's path is no end of a string."""
+    store = traceql.open_store(tmp_path / "it's", create=True)
+    assert _one(store, CAPTURE).error is None
+    assert store.sql("SELECT count(*) AS n FROM kernel").rows() == [{"n": 196}]
+
+
+def _flag_as_encrypted(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[data.find(b"PK\x03\x04") + 6] |= 1
+    data[data.find(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+
+
+def test_encrypted_archive(store: traceql.Store, tmp_path: Path) -> None:
+    """A password that nobody has is an error with its way out."""
+    path = tmp_path / "secret.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.write(CAPTURE, "run.sqlite")
+    _flag_as_encrypted(path)
+    outcome = _one(store, path)
+    assert isinstance(outcome.error, ImportFailed)
+    assert "run.sqlite" in str(outcome.error) and outcome.error.hint
+
+
+def test_name_that_the_system_refuses(store: traceql.Store) -> None:
+    """Too long, or behind a folder without rights: an outcome like any other."""
+    outcome = _one(store, "a" * 5_000)
+    assert isinstance(outcome.error, UnrecognisedInput)
+    assert "cannot be read" in str(outcome.error)
 
 
 def test_write_ahead_log_is_read_and_left(store: traceql.Store, tmp_path: Path) -> None:

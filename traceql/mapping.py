@@ -24,10 +24,7 @@ from typing import cast
 
 from traceql.diagnostics import Severity
 
-_HEADER = re.compile(
-    r"^-- @(?P<kind>prepare|phase|stage|rows|run|diagnostic|findings)\b"
-    r"[ ]*(?P<rest>.*)$"
-)
+_HEADER = re.compile(r"^-- @(?P<kind>\w+)[ ]*(?P<rest>.*)$")
 
 
 @dataclass(frozen=True)

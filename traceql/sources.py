@@ -87,8 +87,14 @@ def expand(names: list[str]) -> list[Named]:
     """
     found: dict[str, Named] = {}
     for name in names:
-        for item in _expand_one(name):
-            found.setdefault(item.uri, item)
+        try:
+            for item in _expand_one(name):
+                found.setdefault(item.uri, item)
+        except OSError as error:
+            raise UnrecognisedInput(
+                f"{name}: cannot be read: {error.strerror}",
+                hint="Check the path and your rights to it.",
+            ) from error
     return list(found.values())
 
 
@@ -185,8 +191,19 @@ def _unpacked(uri: str, original: Path, folder: Path) -> Iterator[Source]:
                 if info.is_dir():
                     continue
                 target = folder / f"{number}-{Path(info.filename).name}"
-                with archive.open(info) as packed:
-                    _save(packed, target)  # type: ignore[arg-type]
+                with _member(uri, archive, info) as packed:
+                    _save(packed, target)
                 yield Source(f"{uri}!{info.filename}", target, original, info.filename)
     else:
         yield Source(uri, original, original)
+
+
+def _member(uri: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
+    try:
+        return archive.open(info)  # type: ignore[return-value]
+    except (RuntimeError, NotImplementedError) as error:
+        # What zipfile raises for a password, and for methods that it does not know.
+        raise ImportFailed(
+            f"{uri}!{info.filename}: cannot be unpacked: {error}",
+            hint="Unpack the archive yourself, then import the folder.",
+        ) from error

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from traceql.store import Staging
 
 ROW_GROUP = 122_880
-_HOME = r"(/home/|/Users/|/root\b)[^/\s" "'';:,)]*"
+# A home directory, by a character class that leaves quotes, brackets and backslashes
+# alone: the text may be JSON, and must stay JSON.
+_HOME = (
+    r"(/home/|/Users/|/root\b|\b[A-Za-z]:(\\+|/)Users(\\+|/))"
+    r"""[^/\\\s"'`<>\[\](){};:,|]*"""
+)
+
+
+def _text(value: object) -> str:
+    """A SQL string literal."""
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def _stored_type(column: Column) -> str:
@@ -91,16 +101,17 @@ class Writer:
         """Brings `written.<table>` up to date: the rows written so far, sans run_id."""
         con.execute("CREATE SCHEMA IF NOT EXISTS written")
         for table in self._schema.tables.values():
-            files = [f"'{path}'" for path in self.parts[table.name]]
+            files = [_text(path) for path in self.parts[table.name]]
             if self._shown.get(table.name) == len(files):
                 continue
             typed = ", ".join(
                 f'CAST(NULL AS {_stored_type(c)}) AS "{c.name}"' for c in table.stored
             )
-            rows = f"read_parquet([{', '.join(files)}])" if files else None
+            # The store's own path may look like partitions: name=x/ is no column.
+            rows = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
             con.execute(
                 f"CREATE OR REPLACE VIEW written.{table.name} AS "
-                + (f"SELECT * FROM {rows}" if rows else f"SELECT {typed} LIMIT 0")
+                + (f"SELECT * FROM {rows}" if files else f"SELECT {typed} LIMIT 0")
             )
             self._shown[table.name] = len(files)
 
@@ -127,7 +138,7 @@ class Writer:
             raise ValueError(f"{table} has no column {', '.join(sorted(foreign))}")
         values = ", ".join(self._value(c, c.name in names, cast) for c in columns)
         con.execute(
-            f"COPY (SELECT {values} FROM {rows}) TO '{path}' "
+            f"COPY (SELECT {values} FROM {rows}) TO {_text(path)} "
             "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, "
             f"ROW_GROUP_SIZE {ROW_GROUP})"
         )
@@ -140,7 +151,7 @@ class Writer:
             return f"{cast}({name} AS {type_}) AS {name}"
         if self._redact:
             text = f"CAST({name} AS VARCHAR)"
-            return f"regexp_replace({text}, '{_HOME}', '~', 'g') AS {name}"
+            return f"regexp_replace({text}, {_text(_HOME)}, '~', 'g') AS {name}"
         # An ENUM is written as text with its dictionary; a cast would spell it out.
         return name
 

@@ -65,11 +65,11 @@ ops AS (
 uncovered AS (
     SELECT
         run_id, device_id, start_ns, end_ns, is_kernel,
-        greatest(start_ns, max(end_ns) OVER earlier) AS busy_from_ns,
         greatest(start_ns, max(end_ns) FILTER (is_kernel) OVER earlier)
             AS kernel_from_ns,
         greatest(start_ns, max(end_ns) FILTER (NOT is_kernel) OVER earlier)
             AS copy_from_ns,
+        greatest(kernel_from_ns, copy_from_ns) AS busy_from_ns,
         CASE WHEN is_communication THEN greatest(
             start_ns, max(end_ns) FILTER (is_communication) OVER earlier
         ) END AS communication_from_ns

@@ -106,12 +106,12 @@ uncovered AS (
     SELECT
         run_id, step_pid, iteration, device_id, api_call_id, start_ns, end_ns,
         in_k, in_c, shift_ns,
-        greatest(start_ns, max(end_ns) OVER earlier) AS busy_from_ns,
-        greatest(start_ns, max(end_ns) FILTER (in_k) OVER earlier) AS k_from_ns,
         greatest(start_ns, max(end_ns) FILTER (NOT in_k) OVER earlier) AS m_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_c) OVER earlier) AS c_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_k AND NOT in_c) OVER earlier)
-            AS p_from_ns
+            AS p_from_ns,
+        greatest(c_from_ns, p_from_ns) AS k_from_ns,
+        greatest(k_from_ns, m_from_ns) AS busy_from_ns
     FROM shifted
     WINDOW earlier AS (
         PARTITION BY run_id, device_id ORDER BY start_ns

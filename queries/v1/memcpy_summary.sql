@@ -5,6 +5,8 @@
 -- stats. Standard deviations are the sample's, 0 for one; medians are exact.
 -- @param group_by VARCHAR kind, memory (kind and both memories) or device (kind and
 --     device).
+-- @param with_exposed BOOLEAN False leaves the exposed columns NULL and saves a pass
+--     over the kernels.
 -- @param time_window VARCHAR capture, gpu or steps.
 -- @param from_ns BIGINT Start of a range, ns since the run's origin.
 -- @param to_ns BIGINT End of a range, ns since the run's origin.
@@ -47,6 +49,7 @@
 -- @since 0.1
 CREATE MACRO memcpy_summary(
     group_by VARCHAR := 'kind',
+    with_exposed BOOLEAN := true,
     time_window VARCHAR := 'capture',
     from_ns BIGINT := NULL,
     to_ns BIGINT := NULL
@@ -89,11 +92,11 @@ copies AS (
 kernels AS (
     SELECT run_id, coalesce(device_id, -1) AS on_device, ts_ns, ts_ns + dur_ns AS end_ns
     FROM kernel
-    WHERE dur_ns > 0
+    WHERE dur_ns > 0 AND with_exposed
     UNION ALL
     SELECT run_id, coalesce(device_id, -1), ts_ns, ts_ns + dur_ns
     FROM graph_launch
-    WHERE dur_ns > 0
+    WHERE dur_ns > 0 AND with_exposed
 ),
 kernels_reached AS (
     SELECT
@@ -131,7 +134,7 @@ copies_reached AS (
             ORDER BY ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS earlier_end_ns
     FROM copies
-    WHERE dur_ns > 0
+    WHERE dur_ns > 0 AND with_exposed
 ),
 copy_pieces AS (
     SELECT
@@ -211,7 +214,8 @@ SELECT
     totals.timed_bytes / nullif(totals.total_ns, 0) AS throughput_gb_per_s,
     100.0 * coalesce(totals.pageable_bytes, 0) / nullif(totals.known_bytes, 0)
         AS pageable_pct,
-    coalesce(exposed.exposed_ns, 0)::BIGINT AS exposed_ns,
+    CASE WHEN with_exposed THEN coalesce(exposed.exposed_ns, 0)::BIGINT END
+        AS exposed_ns,
     100.0 * exposed.exposed_ns / nullif(exposed.union_ns, 0) AS exposed_pct,
     totals.min_bytes,
     totals.mean_bytes,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import traceql
@@ -368,3 +371,127 @@ def test_sync_kind_comes_from_the_call(store: traceql.Store, corpus: Path) -> No
         "FROM sync GROUP BY ALL"
     )
     assert result.rows() == [{"kind": "stream_sync", "number": "2", "n": 122}]
+
+
+def _changed(tmp_path: Path, *statements: str) -> Path:
+    """The newest fixture after some SQL."""
+    path = tmp_path / "changed.sqlite"
+    shutil.copyfile(FIXTURES / "nsight_2026.sqlite", path)
+    with closing(sqlite3.connect(path)) as con:
+        for statement in statements:
+            con.execute(statement)
+        con.commit()
+    return path
+
+
+def test_a_gpu_listed_twice_counts_once(store: traceql.Store, tmp_path: Path) -> None:
+    """Each sample keeps its one row whatever the target's tables repeat."""
+    store.ingest(
+        _changed(tmp_path, "INSERT INTO TARGET_INFO_GPU SELECT * FROM TARGET_INFO_GPU")
+    )
+    samples = sum(m["count"] for m in TRUTH["metrics"])
+    session = store.session()
+    assert _rows(session, "SELECT count(*) FROM counter") == [(samples,)]
+    assert _rows(session, "SELECT count(*) FROM device") == [(len(TRUTH["devices"]),)]
+
+
+def test_metrics_of_gpus_that_cuda_does_not_see(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """Two such GPUs do not become one."""
+    store.ingest(_changed(tmp_path, "DELETE FROM TARGET_INFO_GPU"))
+    rows = _rows(
+        store.session(),
+        "SELECT device_id, extra ->> 'gpuId' AS gpu FROM counter GROUP BY ALL "
+        "ORDER BY ALL",
+    )
+    assert rows == [(None, "0"), (None, "1")]
+
+
+def test_a_number_beyond_its_type(store: traceql.Store, tmp_path: Path) -> None:
+    """nsys writes "none" as 4294967295: that value is lost, and counted, alone."""
+    (outcome,) = store.ingest(
+        _changed(
+            tmp_path,
+            "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET srcDeviceId = 4294967295 "
+            "WHERE rowid < 4",
+            "UPDATE TARGET_INFO_GPU SET cuDevice = 4294967295 WHERE rowid = 1",
+        )
+    )
+    assert outcome.error is None
+    lost = {f.code: f.count for f in outcome.findings if f.severity == "data_loss"}
+    assert lost == {
+        "lossy_CUPTI_ACTIVITY_KIND_MEMCPY_srcDeviceId": 3,
+        "lossy_TARGET_INFO_GPU_cuDevice": 1,
+    }
+    assert outcome.run is not None
+    assert outcome.run.rows["memcpy"] == TRUTH["counts"]["memcpys"]
+
+
+@pytest.mark.parametrize(
+    ("column", "stored", "payload"),
+    [
+        ("uint64Value", "-1", 2**64 - 1),
+        ("int64Value", "-1", -1),
+        ("doubleValue", "0.5", 0.5),
+        ("doubleValue", "-9e999", "-inf"),
+        ("jsonText", "'{\"a\": 1}'", {"a": 1}),
+        ("jsonText", "'no json'", "no json"),
+    ],
+)
+def test_payloads(
+    store: traceql.Store, tmp_path: Path, column: str, stored: str, payload: object
+) -> None:
+    """SQLite holds the upper half of uint64 as negative; JSON holds no infinity."""
+    store.ingest(
+        _changed(
+            tmp_path, f"UPDATE NVTX_EVENTS SET {column} = {stored} WHERE eventType = 34"
+        )
+    )
+    rows = _rows(
+        store.session(),
+        "SELECT DISTINCT payload::VARCHAR FROM annotation WHERE kind = 'mark'",
+    )
+    assert [json.loads(text) for (text,) in rows] == [payload]
+
+
+def test_binary_payloads_are_kept_whole(store: traceql.Store, tmp_path: Path) -> None:
+    """They are no text: base64 brings every byte."""
+    store.ingest(
+        _changed(
+            tmp_path,
+            "UPDATE NVTX_EVENTS SET binaryData = x'ff00fe80' WHERE eventType = 34",
+        )
+    )
+    assert _rows(
+        store.session(),
+        "SELECT DISTINCT hex(from_base64(extra ->> 'binaryData')) FROM annotation "
+        "WHERE kind = 'mark'",
+    ) == [("FF00FE80",)]
+
+
+def test_parts_are_sorted_by_time(store: traceql.Store, tmp_path: Path) -> None:
+    """Also where an event record takes its call's time and the rows lie in disorder."""
+    (outcome,) = store.ingest(
+        _changed(
+            tmp_path,
+            'UPDATE CUPTI_ACTIVITY_KIND_CUDA_EVENT SET "timestamp" = NULL',
+            "UPDATE CUPTI_ACTIVITY_KIND_CUDA_EVENT SET rowid = -rowid",
+        )
+    )
+    assert outcome.run is not None
+    for part in outcome.run.files:
+        rows = pq.read_table(Path(store.path) / part.path, partitioning=None)
+        if "ts_ns" in rows.column_names:
+            times = rows["ts_ns"].to_pylist()
+            assert times == sorted(times), part.path
+
+
+def test_environment_without_a_name(store: traceql.Store, tmp_path: Path) -> None:
+    """An odd row of a table that nobody asked for stops no import."""
+    (outcome,) = store.ingest(
+        _changed(
+            tmp_path, "UPDATE TARGET_INFO_SYSTEM_ENV SET name = '' WHERE rowid = 1"
+        )
+    )
+    assert outcome.error is None

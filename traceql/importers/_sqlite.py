@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"SQLite format 3\x00"
 _BATCH_ROWS = 65_536
+_BINARY = ("VARCHAR", "BLOB")  # what streams as blobs
 
 
 def uri(path: Path) -> str:
@@ -126,7 +127,7 @@ class SqliteSource:
         """An Arrow stream of the relation's present columns, with `row_id`.
 
         Text comes as blobs, since the driver gives up at the first byte that is no
-        UTF-8; NULL text and real columns come as empty and NaN, since the driver
+        UTF-8; NULL text and real columns come as empty and infinity, since the driver
         takes a column's type from its first rows. `select_list` undoes both.
 
         Args:
@@ -141,7 +142,7 @@ class SqliteSource:
         for name, type_ in relation.columns.items():
             if name not in present:
                 continue
-            if type_ == "VARCHAR":
+            if type_ in _BINARY:
                 selected.append(f'coalesce(CAST("{name}" AS BLOB), x\'\') AS "{name}"')
             elif type_ == "DOUBLE":
                 selected.append(f'coalesce(CAST("{name}" AS REAL), 9e999) AS "{name}"')
@@ -160,8 +161,57 @@ class SqliteSource:
             )
             yield cursor.fetch_record_batch()
 
-    def select_list(self, relation: Relation, stream: Any) -> str:
-        """SELECT list over a stream that gives every declared column its type."""
+    def load(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        into: str,
+        relation: Relation,
+        low: int | None = None,
+        high: int | None = None,
+    ) -> dict[str, int]:
+        """Runs `into` (INSERT or CREATE ... AS) on the relation's rows.
+
+        Returns:
+            How many values did not fit the type of a column, and are NULL.
+        """
+        import duckdb
+
+        def run(sql: str, cast: str) -> list[Any]:
+            with self.stream(relation, low, high) as stream:
+                columns = self.select_list(relation, stream, cast)
+                con.register("arrow_stream", stream)
+                rows = con.execute(sql.format(columns)).fetchall()
+                con.unregister("arrow_stream")
+                return rows
+
+        try:
+            run(f"{into} SELECT {{}} FROM arrow_stream", "CAST")
+        except duckdb.ConversionException:
+            run(f"{into} SELECT {{}} FROM arrow_stream", "TRY_CAST")
+        else:
+            return {}
+        present = self.columns(relation.name)
+        numbers = [
+            name
+            for name, type_ in relation.columns.items()
+            if name in present and "INT" in type_
+        ]
+        lost = ", ".join(
+            f'count(*) FILTER ("{n}" IS NOT NULL '
+            f'AND TRY_CAST("{n}" AS {relation.columns[n]}) IS NULL)'
+            for n in numbers
+        )
+        (counts,) = run(f"SELECT {lost} FROM arrow_stream", "CAST")
+        return {n: c for n, c in zip(numbers, counts, strict=True) if c}
+
+    def select_list(self, relation: Relation, stream: Any, cast: str = "CAST") -> str:
+        """SELECT list over a stream that gives every declared column its type.
+
+        Args:
+            relation: What the stream brings.
+            stream: The stream.
+            cast: CAST, or TRY_CAST to read what does not fit its type as NULL.
+        """
         items = []
         for name, type_ in relation.columns.items():
             position = stream.schema.get_field_index(name)
@@ -171,19 +221,21 @@ class SqliteSource:
                 text = f"nullif(\"{name}\", ''::BLOB)"
                 value = f"coalesce(TRY(decode({text})), lenient({text}))"
                 items.append(f'{value} AS "{name}"')
+            elif type_ == "BLOB":
+                items.append(f'nullif("{name}", \'\'::BLOB) AS "{name}"')
             elif type_ == "DOUBLE":
                 items.append(f'nullif("{name}", \'Infinity\'::DOUBLE) AS "{name}"')
             else:
-                items.append(f'CAST("{name}" AS {type_}) AS "{name}"')
+                items.append(f'{cast}("{name}" AS {type_}) AS "{name}"')
         return ", ".join(items)
 
 
 def _holds(arrow: pa.DataType, type_: str) -> bool:
-    """Whether a stream's column is text where text is declared.
+    """Whether a stream's column is text or bytes where those are declared.
 
     The driver calls every column of an empty stream an integer.
     """
-    return type_ != "VARCHAR" or pa.types.is_binary(arrow)
+    return type_ not in _BINARY or pa.types.is_binary(arrow)
 
 
 def decode_lenient(data: bytes | None) -> str | None:

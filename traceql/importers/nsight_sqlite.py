@@ -135,7 +135,7 @@ class _Import:
         streamed = {s for phase in self.phases for s in phase.chunked()}
         for name, relation in relations.items():
             if name not in streamed and name in self.source.tables:
-                self._load(con, relation)
+                self._load(con, f'INSERT INTO "{name}"', relation)
         self._list_columns(relations)
         chunks = {
             phase.name: list(self._chunks(phase, relations)) for phase in self.phases
@@ -218,14 +218,25 @@ class _Import:
         if pairs:
             self.con.executemany("INSERT INTO source_column VALUES (?, ?)", pairs)
 
-    def _load(self, con: duckdb.DuckDBPyConnection, relation: Relation) -> None:
-        with self.source.stream(relation) as stream:
-            con.register("arrow_stream", stream)
-            con.execute(
-                f'INSERT INTO "{relation.name}" '
-                f"SELECT {self.source.select_list(relation, stream)} FROM arrow_stream"
+    def _load(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        into: str,
+        relation: Relation,
+        low: int | None = None,
+        high: int | None = None,
+    ) -> None:
+        """Loads rows of a source table; what does not fit its type is counted."""
+        lost = self.source.load(con, into, relation, low, high)
+        for column, count in lost.items():
+            self._find(
+                f"lossy_{relation.name}_{column}",
+                "data_loss",
+                f"Values of {relation.name}.{column} do not fit "
+                f"{relation.columns[column]}: they are NULL.",
+                count,
+                None,
             )
-            con.unregister("arrow_stream")
 
     def _chunks(self, phase: Phase, relations: dict[str, Relation]) -> Iterator[_Chunk]:
         for name, blocks in phase.chunked().items():
@@ -247,14 +258,8 @@ class _Import:
         """Loads a chunk under its table's name, private to this thread, and maps it."""
         con = self._cursor()
         name = chunk.relation.name
-        with self.source.stream(chunk.relation, chunk.low, chunk.high) as stream:
-            select_list = self.source.select_list(chunk.relation, stream)
-            con.register("arrow_stream", stream)
-            con.execute(
-                f'CREATE OR REPLACE TEMP TABLE "{name}" AS '
-                f"SELECT {select_list} FROM arrow_stream"
-            )
-            con.unregister("arrow_stream")
+        into = f'CREATE OR REPLACE TEMP TABLE "{name}" AS'
+        self._load(con, into, chunk.relation, chunk.low, chunk.high)
         self._resolve_names(con, chunk.relation)
         in_order = _is_in_order(con, chunk.relation)
         for block in chunk.blocks:
@@ -297,10 +302,14 @@ class _Import:
 
 
 def _is_in_order(con: duckdb.DuckDBPyConnection, relation: Relation) -> bool:
-    """Whether the chunk is sorted by time: nsys sorts most tables, and a sort costs."""
-    time = "start" if "start" in relation.columns else "timestamp"
+    """Whether the chunk is sorted by time: nsys sorts most tables, and a sort costs.
+
+    A table without `start` never is: an event record may take its call's time.
+    """
+    if "start" not in relation.columns:
+        return False
     ((late,),) = con.execute(
-        f'SELECT count(*) FROM (SELECT "{time}" < lag("{time}") OVER () AS late '
+        'SELECT count(*) FROM (SELECT "start" < lag("start") OVER () AS late '
         f'FROM "{relation.name}") WHERE late'
     ).fetchall()
     return bool(late == 0)

@@ -11,6 +11,12 @@ CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 CREATE MACRO unless_none(id) AS nullif(id, 4294967295);
 CREATE MACRO signed_32(n) AS
     CAST(CASE WHEN n > 2147483647 THEN n - 4294967296 ELSE n END AS INTEGER);
+-- SQLite has no unsigned numbers of 64 bits: the upper half is negative in it.
+CREATE MACRO unsigned_64(n) AS
+    CASE WHEN n < 0 THEN CAST(n AS HUGEINT) + 18446744073709551616 ELSE n END;
+-- JSON has no infinity: it becomes a text.
+CREATE MACRO json_number(x) AS
+    CASE WHEN isfinite(x) THEN CAST(x AS VARCHAR) ELSE '"' || x || '"' END;
 CREATE MACRO memory_name(kind) AS
     CASE kind
         WHEN 0 THEN 'pageable' WHEN 1 THEN 'pinned' WHEN 2 THEN 'device'
@@ -25,7 +31,8 @@ CREATE MACRO copy_direction(kind) AS
         WHEN 12 THEN 'UVM_D2H' WHEN 13 THEN 'UVM_D2D' ELSE 'unknown'
     END;
 CREATE MACRO has_home(t) AS
-    contains(t, '/home/') OR contains(t, '/Users/') OR contains(t, '/root/');
+    contains(t, '/home/') OR contains(t, '/Users/') OR contains(t, '/root/')
+    OR contains(t, ':\Users\') OR contains(t, ':\\Users\\');
 
 -- Calls that may have launched GPU work: filled from the runtime's chunks, joined by
 -- process and correlation. Where two calls share one (a driver call inside its runtime
@@ -37,7 +44,7 @@ CREATE TABLE sync_call (api_call_id BIGINT, function VARCHAR);
 CREATE TABLE nvtx (
     row_id BIGINT, ts_ns BIGINT, end_ns BIGINT, event_type INTEGER, text VARCHAR,
     pid BIGINT, tid BIGINT, end_tid BIGINT, domain_id BIGINT, category BIGINT,
-    range_id BIGINT, color BIGINT, payload VARCHAR, binary_data VARCHAR
+    range_id BIGINT, color BIGINT, payload VARCHAR, binary_data BLOB
 );
 CREATE TABLE metric (
     ts_ns BIGINT, type_id BIGINT, name VARCHAR, value DOUBLE
@@ -202,9 +209,9 @@ SELECT
     pid_of(v.globalTid), tid_of(v.globalTid), tid_of(v.endGlobalTid),
     v.domainId, v.category, v.rangeId, v.color,
     coalesce(
-        CAST(v.uint64Value AS VARCHAR), CAST(v.int64Value AS VARCHAR),
-        CAST(v.doubleValue AS VARCHAR), CAST(v.uint32Value AS VARCHAR),
-        CAST(v.int32Value AS VARCHAR), CAST(v.floatValue AS VARCHAR),
+        CAST(unsigned_64(v.uint64Value) AS VARCHAR), CAST(v.int64Value AS VARCHAR),
+        json_number(v.doubleValue), CAST(v.uint32Value AS VARCHAR),
+        CAST(v.int32Value AS VARCHAR), json_number(v.floatValue),
         CASE
             WHEN json_valid(coalesce(v.jsonText, CAST(j.value AS VARCHAR)))
                 THEN coalesce(v.jsonText, CAST(j.value AS VARCHAR))
@@ -268,7 +275,7 @@ SELECT
     '{' || nullif(concat_ws(
         ',',
         '"color":' || v.color, '"rangeId":' || nullif(v.range_id, 0),
-        '"binaryData":' || CAST(to_json(v.binary_data) AS VARCHAR)
+        '"binaryData":"' || to_base64(v.binary_data) || '"'
     ), '') || '}' AS extra
 FROM nvtx AS v
 LEFT JOIN nested AS t ON t.id = v.row_id
@@ -293,9 +300,14 @@ SELECT
         WHEN m.name LIKE '%[%\%%]' ESCAPE '\' THEN 'pct'
         WHEN m.name LIKE '%[%]' THEN regexp_extract(m.name, '\[([^\[\]]*)\]$', 1)
         WHEN m.name LIKE '%Frequency' THEN 'Hz'
-    END AS unit
+    END AS unit,
+    -- Metrics cover GPUs that CUDA does not see: their number keeps them apart.
+    CASE WHEN g.device_id IS NULL THEN '{"gpuId":' || (m.type_id & 255) || '}' END
+        AS extra
 FROM metric AS m
-LEFT JOIN device_of_gpu AS g ON g.gpu_id = m.type_id & 255
+LEFT JOIN (
+    SELECT gpu_id, min(device_id) AS device_id FROM device_of_gpu GROUP BY gpu_id
+) AS g ON g.gpu_id = m.type_id & 255
 
 -- @stage FROM CUPTI_ACTIVITY_KIND_KERNEL
 -- Few combinations of these occur: spelled out once each, and joined as an ENUM.
@@ -707,7 +719,8 @@ SELECT
     (
         SELECT CAST(json_group_object(name, value) AS VARCHAR)
         FROM (
-            SELECT name, max(value) AS value FROM TARGET_INFO_SYSTEM_ENV GROUP BY name
+            SELECT name, max(value) AS value FROM TARGET_INFO_SYSTEM_ENV
+            WHERE name IS NOT NULL GROUP BY name
         )
     ) AS environment
 
@@ -758,12 +771,20 @@ SELECT
     NULL
 
 -- @diagnostic invalid_utf8 data_loss Names hold bytes that are no UTF-8: they read as U+FFFD.
-SELECT count(*), min(value) FROM StringIds WHERE contains(value, chr(65533))
+-- No example: StringIds holds names of the machine's other processes too.
+SELECT count(*), NULL
+FROM (
+    SELECT value FROM StringIds WHERE contains(value, chr(65533))
+    UNION SELECT text FROM nvtx WHERE contains(text, chr(65533))
+)
 
 -- @diagnostic home_paths info Names hold paths of home directories; import with --redact to replace them.
 SELECT count(*), NULL
 FROM (
-    SELECT text FROM nvtx WHERE has_home(text)
+    SELECT name FROM written.annotation WHERE has_home(name) OR has_home(payload)
+    UNION ALL
+    SELECT process_name FROM (SELECT DISTINCT process_name FROM written.thread)
+    WHERE has_home(process_name)
     UNION ALL
     SELECT name FROM (SELECT DISTINCT name FROM written.kernel)
     WHERE has_home(name)

@@ -39,7 +39,11 @@ SECTION = Section(
         Figure(
             id="copies-by-memory",
             title="Copies and fills by kind of memory",
-            ask=Ask("memcpy_summary", {"group_by": "memory"}, "memcpy_by_memory"),
+            ask=Ask(
+                "memcpy_summary",
+                {"group_by": "memory", "with_exposed": False},
+                "memcpy_by_memory",
+            ),
             columns={
                 "kind": "Direction",
                 "src_memory": "From",
@@ -48,7 +52,6 @@ SECTION = Section(
                 "total_bytes": "Bytes",
                 "total_ns": "Time, sum",
                 "throughput_gb_per_s": "Throughput",
-                "exposed_ns": "Exposed",
             },
         ),
         Figure(

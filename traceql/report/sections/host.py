@@ -10,8 +10,8 @@ SECTION = Section(
     order=70,
     how=(
         "Call times are sums over threads, and a call inside another counts in both. "
-        "A long wait before kernels with a deep queue means that the GPU is behind the "
-        "host; a short wait with an empty queue means that the GPU waits for the host. "
+        "A long wait from call to kernel means that the GPU is behind the host; a "
+        "short one, with idle gaps, that the GPU waits for the host. "
         "Synchronising calls are long where the host waits for the GPU."
     ),
     figures=(
@@ -47,7 +47,7 @@ LIMIT 12""",
         Figure(
             id="launch-latency",
             title="From launch to kernel",
-            ask=Ask("launch_latency"),
+            ask=Ask("launch_latency", {"with_queue_depth": False}),
             columns={
                 "name": "Kernel",
                 "api": "Launched by",
@@ -58,8 +58,6 @@ LIMIT 12""",
                 "delay_median_ns": "Wait, median",
                 "delay_max_ns": "Wait, max",
                 "kernel_median_ns": "Kernel, median",
-                "mean_queue_depth": "Queue, mean",
-                "max_queue_depth": "Queue, max",
             },
             how="The wait is from the start of the call to the start of the kernel.",
         ),

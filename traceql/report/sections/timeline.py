@@ -1,7 +1,8 @@
 """Timeline: a lane per stream, in levels of detail that SQL has binned.
 
 The page draws a canvas from `extra`; the figure is its table twin. The first level is
-the whole capture, the second the focus (iterations, or all GPU work) in `RANGES` parts.
+the whole capture, the second the focus (iterations, or all GPU work) in `RANGES` parts;
+captures of more than `FINE_OPS` operations have the first alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from traceql.report.figures import Figure
 from traceql.report.sections import Section
 
 RANGES = 4
+FINE_OPS = 500_000
+"""Operations up to which the second level is made: each range is a further sweep."""
 LANES = 32
 STEPS = 2000
 _CELL = (
@@ -65,14 +68,14 @@ ORDER BY min(lane)""").rows()
     ranges = [
         Ask("timeline_bins", {"bins": 600, "from_ns": start, "to_ns": stop})
         for start, stop in pairwise(edges)
-        if stop > start
+        if stop > start and _op_count(answers) <= FINE_OPS
     ]
     coarse = cells(answers.sql(f"SELECT {_CELL} FROM timeline_bins").rows())
     fine = [cell for rows in answers.rows_of(ranges, _CELL) for cell in cells(rows)]
-    levels = [
-        {"start": 0, "end": end - origin, "cells": coarse},
-        {"start": first - origin, "end": last - origin, "cells": fine},
-    ]
+    levels = [{"start": 0, "end": end - origin, "cells": coarse}]
+    focus = {"start": first - origin, "end": last - origin}
+    if fine:
+        levels.append({**focus, "cells": fine})
     steps = answers.sql(f"""\
 SELECT any_value(name) AS name, any_value(start_ns) - {origin} AS start,
     any_value(wall_ns) AS wall, bool_or(is_outlier) IS TRUE AS slow
@@ -88,12 +91,19 @@ LIMIT {STEPS}""").rows()
             "lanes": _labels(lanes),
             "hidden": lanes[0]["lane_count"] - len(lanes),
             "activities": activities,
+            "focus": focus,
             "levels": levels,
             "steps": [
                 [s["name"], s["start"], s["wall"], int(s["slow"])] for s in steps
             ],
         }
     }
+
+
+def _op_count(answers: Answers) -> int:
+    rows = answers.run.rows
+    tables = ("kernel", "memcpy", "memset", "graph_launch")
+    return sum(rows.get(table, 0) for table in tables)
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -124,8 +134,8 @@ SECTION = Section(
         "A lane is a stream. The height of a bar is the busy share of its time slice, "
         "its colour what took most of that. Zoom with + and −, move with ← and →, 0 "
         "shows all; or use the wheel with Ctrl, drag, and pinch. Finer slices appear "
-        "in the iterations (without any: in all GPU work) as you zoom in. The table "
-        "has the same lanes in tenths of the capture."
+        "in the iterations (without any: in all GPU work) as you zoom in, unless the "
+        "capture is very large. The table has the same lanes in tenths of the capture."
     ),
     figures=(
         Figure(

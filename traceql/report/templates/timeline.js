@@ -25,7 +25,7 @@
     document.body.append(tip);
     const lanes = data.lanes.length, stepsHeight = data.steps.length ? STEP + GAP : 0;
     /* Where the focus is a small part of the capture the view begins there. */
-    const [, focus] = data.levels, small = focus.end - focus.start < 0.6 * data.span;
+    const { focus } = data, small = focus.end - focus.start < 0.6 * data.span;
     const view = small ? { start: focus.start, end: focus.end } : { start: 0, end: data.span };
     /* On a narrow page labels stand above their lanes, not beside them. */
     let width = 0, left = 0, label = 0, height = 0;
