@@ -55,10 +55,10 @@ def schema_markdown(schema: Schema) -> str:
 def _section(table: Table, is_view: bool) -> str:
     lines = [f"## {table.name}", "", table.comment + (" A view." if is_view else "")]
     lines += ["", "| column | type | null | |", "|---|---|---|---|"]
-    lines += [
-        f"| `{c.name}` | {c.type} | {'yes' if c.nullable else 'no'} | {_cell(c.comment)} |"
-        for c in table.columns
-    ]
+    for column in table.columns:
+        null = "yes" if column.nullable else "no"
+        text = _cell(column.comment)
+        lines.append(f"| `{column.name}` | {column.type} | {null} | {text} |")
     return "\n".join(lines) + "\n"
 
 

@@ -384,15 +384,24 @@ def _changed(tmp_path: Path, *statements: str) -> Path:
     return path
 
 
-def test_a_gpu_listed_twice_counts_once(store: traceql.Store, tmp_path: Path) -> None:
-    """Each sample keeps its one row whatever the target's tables repeat."""
+def test_what_the_target_lists_twice_counts_once(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """Each sample, device and context keeps its one row whatever the tables repeat."""
+    repeated = ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_CONTEXT_INFO")
     store.ingest(
-        _changed(tmp_path, "INSERT INTO TARGET_INFO_GPU SELECT * FROM TARGET_INFO_GPU")
+        _changed(tmp_path, *(f"INSERT INTO {t} SELECT * FROM {t}" for t in repeated))
     )
     samples = sum(m["count"] for m in TRUTH["metrics"])
     session = store.session()
     assert _rows(session, "SELECT count(*) FROM counter") == [(samples,)]
     assert _rows(session, "SELECT count(*) FROM device") == [(len(TRUTH["devices"]),)]
+    ((rows, contexts),) = _rows(
+        session,
+        "SELECT count(*), count(DISTINCT (kind, pid, context_id, stream_id)) "
+        "FROM context",
+    )
+    assert rows == contexts
 
 
 def test_metrics_of_gpus_that_cuda_does_not_see(

@@ -619,7 +619,7 @@ WHERE used.pid IS NOT NULL OR used.tid IS NOT NULL
 WITH null_stream AS (
     SELECT processId, deviceId, contextId, streamId, NULL AS parent, 0 AS green
     FROM TARGET_INFO_CUDA_NULL_STREAM
-    UNION ALL
+    UNION
     SELECT processId, deviceId, contextId, nullStreamId, nullif(parentContextId, 0),
         isGreenContext
     FROM TARGET_INFO_CUDA_CONTEXT_INFO
