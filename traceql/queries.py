@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -21,7 +22,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceql import resources
+from traceql import plugins, resources
 from traceql.errors import QueryError, UsageError
 from traceql.query_file import ColumnDoc, Param, Query, bare_sql, parse
 
@@ -56,8 +57,11 @@ _BOOLEANS |= {"false": False, "no": False, "0": False}
 def discover(dirs: Sequence[Path] = ()) -> dict[str, Query]:
     """Every query of our packs and of the user's folders, callees before callers.
 
+    The user's folders are `dirs`, those that TRACEQL_QUERIES names (as PATH does), and
+    those of other packages; their queries get the schema `user`.
+
     Args:
-        dirs: The user's folders; their queries get the schema `user`.
+        dirs: Folders of queries.
 
     Returns:
         Queries by name. A name that two packs have stands for the first pack of the
@@ -68,7 +72,7 @@ def discover(dirs: Sequence[Path] = ()) -> dict[str, Query]:
             stands twice in one pack, or queries call each other in a circle.
     """
     queries = list(_own_packs())
-    for folder in dirs:
+    for folder in (*dirs, *_standing_folders()):
         if not folder.is_dir():
             raise QueryError(f"{folder}: no such folder of queries")
         queries += [parse(path, USER) for path in sorted(folder.glob("*.sql"))]
@@ -86,6 +90,12 @@ def discover(dirs: Sequence[Path] = ()) -> dict[str, Query]:
         query.name if first[query.name] is query else query.qualified: query
         for query in _sorted(by_qualified, order)
     }
+
+
+def _standing_folders() -> list[Path]:
+    named = os.environ.get("TRACEQL_QUERIES", "").split(os.pathsep)
+    added = plugins.listed(plugins.QUERIES)
+    return [*(Path(n) for n in named if n), *(plugins.query_folder(e) for e in added)]
 
 
 @cache

@@ -17,7 +17,7 @@ from traceql import __version__
 from traceql.result import Result
 
 _PACKAGES = (
-    *("duckdb", "pyarrow", "polars", "adbc-driver-sqlite", "fsspec", "sqlite-utils"),
+    *("duckdb", "pyarrow", "polars", "adbc-driver-sqlite", "fsspec"),
     *("click", "rich", "jinja2", "vl-convert-python"),
 )
 

@@ -13,10 +13,10 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from traceql import plugins
 from traceql.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def registry() -> dict[str, Importer]:
         if not module.name.startswith("_"):
             loaded = importlib.import_module(f"{__name__}.{module.name}")
             found[loaded.IMPORTER.name] = loaded.IMPORTER
-    for entry in entry_points(group="traceql.importers"):
-        importer = entry.load()
+    for entry in plugins.listed(plugins.IMPORTERS):
+        importer = plugins.load(entry)
         found[importer.name] = importer
     return found
 
