@@ -18,6 +18,7 @@ from traceql.errors import (
     ExitCode,
     ImportFailed,
     NoSuchRun,
+    StoreError,
     UnrecognisedInput,
     UsageError,
 )
@@ -420,3 +421,105 @@ def test_memory_limit_too_small(store: traceql.Store) -> None:
     assert _files(store) == []
     with pytest.raises(NoSuchRun):
         store.run("@latest")
+
+
+def test_redact_reaches_the_manifest(store: traceql.Store, tmp_path: Path) -> None:
+    """What nsys complained of, and where the file lay, name no user either."""
+    home = tmp_path / "home" / "alice"
+    home.mkdir(parents=True)
+    path = home / "run.sqlite"
+    shutil.copyfile(FIXTURES / "nsight_2026.sqlite", path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(
+            "UPDATE DIAGNOSTIC_EVENT SET text = 'cannot read /home/alice/x' "
+            "WHERE severity = 2"
+        )
+        con.commit()
+    outcome = _one(store, path, redact=True)
+    assert outcome.run is not None
+    (manifest,) = (Path(store.path) / "runs").glob("*.json")
+    assert "alice" not in manifest.read_text()
+    assert "cannot read ~/x" in manifest.read_text()
+    rows = store.sql(
+        "SELECT source_uri, to_json(d)::VARCHAR AS d FROM run, diagnostic d"
+    )
+    assert "alice" not in str(rows.rows())
+
+
+def test_secrets_of_a_url_stay_out(
+    store: traceql.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """User, password and signed query of a URL enter neither store nor message."""
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file("/secret-test.sqlite", CAPTURE.read_bytes())
+    opened = fsspec.open
+
+    def plain(url: str, mode: str) -> object:
+        assert "hunter2" in url
+        return opened("memory://secret-test.sqlite", mode)
+
+    monkeypatch.setattr(fsspec, "open", plain)
+    url = "https://user:hunter2@host.example/secret-test.sqlite?X-Signature=hunter2"
+    outcome = _one(store, url)
+    assert outcome.run is not None
+    assert outcome.source == "https://host.example/secret-test.sqlite"
+    assert "hunter2" not in str(store.sql("FROM run").rows())
+    assert "hunter2" not in str(outcome.run.manifest)
+
+
+def test_another_log_is_another_run(store: traceql.Store, tmp_path: Path) -> None:
+    """The write-ahead log is content: what it adds makes another run."""
+    path = tmp_path / "live.sqlite"
+    shutil.copyfile(CAPTURE, path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute("PRAGMA journal_mode = WAL").fetchall()
+        con.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        kernels = []
+        for keep in (100, 50):
+            con.execute(f"DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid > {keep}")
+            con.commit()
+            outcome = _one(store, path)
+            assert outcome.status == "imported"
+            assert outcome.run is not None
+            kernels.append(outcome.run.rows["kernel"])
+    assert kernels == [100, 50]
+
+
+@pytest.mark.parametrize("wrong", [{"memory_limit": "lots"}, {"threads": 0}])
+def test_wrong_limits(store: traceql.Store, wrong: dict[str, object]) -> None:
+    """A limit that is none is the caller's mistake."""
+    outcome = _one(store, CAPTURE, **wrong)
+    assert isinstance(outcome.error, UsageError)
+    assert outcome.error.hint
+
+
+def test_no_temporary_folder(
+    store: traceql.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a place for temporary files, TMPDIR is named."""
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    outcome = _one(store, CAPTURE)
+    assert isinstance(outcome.error, StoreError)
+    assert outcome.error.hint and "TMPDIR" in outcome.error.hint
+
+
+def test_rows_without_a_process(store: traceql.Store, tmp_path: Path) -> None:
+    """One host process stands in; of several none is guessed, and that is said."""
+    for name, launched in (("nsight_2022_4", True), ("nsight_ranks_2026", False)):
+        path = tmp_path / f"{name}.sqlite"
+        shutil.copyfile(FIXTURES / f"{name}.sqlite", path)
+        with closing(sqlite3.connect(path)) as con:
+            con.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid")
+            con.commit()
+        outcome = _one(store, path)
+        assert "no_process" in {f.code for f in outcome.findings}
+        ((known,),) = (
+            store.session()
+            .con.execute("SELECT count(api_call_id) FROM kernel")
+            .fetchall()
+        )
+        assert (known > 0) == launched

@@ -135,7 +135,7 @@ def test_limits(two_runs: traceql.Store) -> None:
     ).fetchall()
     assert limit.startswith("286")  # MiB
     assert threads == 1
-    with pytest.raises(UsageError, match="--memory-limit"):
+    with pytest.raises(UsageError, match="memory limit lots"):
         two_runs.session(memory_limit="lots")
 
 
@@ -184,3 +184,20 @@ def test_an_endless_statement_can_be_interrupted(two_runs: traceql.Store) -> Non
         time.sleep(0.05)
     assert "INTERRUPT" in str(done[0]).upper()
     assert len(session.sql("SELECT 1")) == 1
+
+
+@pytest.mark.parametrize("above", ["name=foo/model=resnet", "run_id=x"])
+def test_a_store_below_folders_that_look_like_partitions(
+    tmp_path: Path, above: str
+) -> None:
+    """Archives are laid out as key=value: those folders are no columns of ours."""
+    store = traceql.open_store(tmp_path / above / "store", create=True)
+    store.ingest(FIXTURES / "nsight_2020.sqlite", FIXTURES / "nsight_2026.sqlite")
+    rows = _rows(
+        store,
+        "SELECT run_id, count(DISTINCT name) AS names, count(*) AS n FROM kernel "
+        "GROUP BY run_id",
+    )
+    assert {r["run_id"] for r in rows} == {run.run_id for run in store.runs()}
+    assert [(r["names"], r["n"]) for r in rows] == [(7, 196), (7, 196)]
+    assert "model" not in store.sql("FROM kernel LIMIT 1", run="all").columns

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,9 +18,15 @@ import pyarrow as pa
 
 from traceql import importers, schema
 from traceql.diagnostics import Diagnostics, Finding
-from traceql.errors import DataLoss, ImportFailed, StoreError, TraceQLError
+from traceql.errors import (
+    DataLoss,
+    ImportFailed,
+    StoreError,
+    TraceQLError,
+    UsageError,
+)
 from traceql.sources import Source
-from traceql.writer import Writer
+from traceql.writer import Writer, redacted
 
 if TYPE_CHECKING:
     from traceql.store import Run, Store
@@ -145,12 +151,16 @@ def import_source(
                 hint="Import without --strict to keep what is there.",
             )
         facts |= _window(con, writer)
+        findings = diagnostics.findings()
+        uri = source.uri
+        if options.redact:
+            findings, uri = [_redacted(f) for f in findings], redacted(uri)
         _write_run(con, writer, source, importer, options, facts)
-        _write_diagnostics(con, writer, diagnostics)
+        _write_diagnostics(con, writer, findings)
         run = staging.commit(
             importer={"name": importer.name, "version": importer.version},
             source={
-                "uri": source.uri,
+                "uri": uri,
                 "sha256": source.sha256,
                 "bytes": source.bytes,
                 "member": source.member,
@@ -158,14 +168,19 @@ def import_source(
             label=options.label,
             tags=options.tags,
             options=options.kept(),
-            diagnostics=diagnostics.findings(),
+            diagnostics=findings,
             facts=_summary(con, writer, facts),
             schema_version=tables.version,
             replace=options.force,
         )
     if run is None:
         return _present(source, importer, options, store.find(source.run_id))
-    return Outcome(source.uri, "imported", run=run, findings=diagnostics.findings())
+    return Outcome(source.uri, "imported", run=run, findings=findings)
+
+
+def _redacted(finding: Finding) -> Finding:
+    example = finding.example and redacted(finding.example)
+    return replace(finding, message=redacted(finding.message), example=example)
 
 
 def _silent(_: float) -> None:
@@ -191,18 +206,24 @@ def _present(
 
 
 def _connect(options: Options, scratch: str) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(
-        config={
-            "memory_limit": options.memory_limit,
-            "temp_directory": scratch,
-            "threads": options.threads,
-            # Arrow streams carry no cardinality: the optimiser's guesses at join
-            # orders over them cost more than they gain.
-            "disabled_optimizers": "join_order,build_side_probe_side",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-    )
+    try:
+        return duckdb.connect(
+            config={
+                "memory_limit": options.memory_limit,
+                "temp_directory": scratch,
+                "threads": options.threads,
+                # Arrow streams carry no cardinality: the optimiser's guesses at join
+                # orders over them cost more than they gain.
+                "disabled_optimizers": "join_order,build_side_probe_side",
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+    except duckdb.Error as error:
+        raise UsageError(
+            f"memory limit {options.memory_limit}, threads {options.threads}: {error}",
+            hint="Say --memory-limit as 2GB or 500MB, --threads as 1 or more.",
+        ) from error
 
 
 @contextmanager
@@ -217,7 +238,7 @@ def _import_errors(source: Source) -> Iterator[None]:
         ) from error
     except duckdb.IOException as error:
         raise StoreError(
-            f"{source.uri}: cannot be written: {error}",
+            f"{source.uri}: reading or writing failed: {error}",
             hint="Free space in the store and in the temporary folder (TMPDIR).",
         ) from error
     except duckdb.Error as error:
@@ -263,7 +284,7 @@ def _write_run(
 
 
 def _write_diagnostics(
-    con: duckdb.DuckDBPyConnection, writer: Writer, diagnostics: Diagnostics
+    con: duckdb.DuckDBPyConnection, writer: Writer, findings: list[Finding]
 ) -> None:
     found = [
         {
@@ -273,7 +294,7 @@ def _write_diagnostics(
             "message": f.message,
             "example": f.example,
         }
-        for f in diagnostics.findings()
+        for f in findings
     ]
     if found:
         _write_rows(con, writer, "diagnostic", found)

@@ -8,14 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traceql import importers, sources
-from traceql.errors import TraceQLError, UnrecognisedInput, UsageError
+from traceql.errors import (
+    ImportFailed,
+    TraceQLError,
+    UnrecognisedInput,
+    UsageError,
+)
 from traceql.importing import Options, Outcome, Progress, import_source
 from traceql.recognise import refusal
 from traceql.sources import Named, Source
@@ -82,12 +87,23 @@ def _in_processes(
     done = {}
     # Fresh processes: neither DuckDB nor Arrow survives a fork.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        batches = pool.map(partial(_ingest_named, store, shared), items)
-        for item, batch in zip(items, batches, strict=True):
-            done[item] = batch
+        batches = {i: pool.submit(_ingest_named, store, shared, i) for i in items}
+        for item, batch in batches.items():
+            try:
+                done[item] = batch.result()
+            except BrokenProcessPool:
+                done[item] = [Outcome(item.uri, "failed", error=_killed(item))]
             if progress is not None:
                 progress(item.uri, 1.0)
     return done
+
+
+def _killed(item: Named) -> ImportFailed:
+    return ImportFailed(
+        f"{item.uri}: an importing process was killed before this was done",
+        hint="Often memory ran out: use fewer --jobs. What is missing can be "
+        "imported again.",
+    )
 
 
 def _options(given: Mapping[str, Any]) -> Options:
@@ -122,9 +138,9 @@ def _ingest_named(
     outcomes: list[Outcome] = []
     try:
         with sources.opened(item) as found:
-            # A file that a folder or archive merely contains may be anything.
-            passing = not item.explicit or len(found) > 1
             for source in found:
+                # A file that a folder or archive merely contains may be anything.
+                passing = not item.explicit or source.member is not None
                 outcomes += _attempt(store, options, source, passing, progress)
             if not outcomes and item.explicit:
                 outcomes.append(_nothing_there([item.uri]))

@@ -6,7 +6,10 @@ A mapping file is plain SQL cut into blocks by header comments:
     -- @phase NAME                   what follows waits for all that came before
     -- @stage FROM SOURCE            statement run on each chunk of SOURCE
     -- @rows TABLE FROM SOURCE       SELECT run on each chunk of SOURCE
-    -- @rows TABLE                   SELECT run once, beside the phase's chunks
+    -- @nest                         SELECT id, pid, tid, ts_ns, end_ns of host ranges:
+                                     makes the table `nested` (see traceql.nesting)
+    -- @beside TABLE                 SELECT run once, while the chunks are read
+    -- @rows TABLE                   SELECT run once, when they have been
     -- @run                          SELECT of one row: what the run table should say
     -- @diagnostic CODE SEVERITY MESSAGE      SELECT count, example
     -- @findings                     SELECT code, severity, count, message, example
@@ -32,10 +35,10 @@ class Block:
     """One piece of SQL and what it is for.
 
     Attributes:
-        kind: prepare, stage, rows, run, diagnostic or findings.
+        kind: The header's first word.
         sql: The statement, without a trailing semicolon.
-        table: Schema table that it fills (rows).
-        source: Source relation whose chunks it reads; None: run once.
+        table: Schema table that it fills (rows, beside).
+        source: Source relation whose chunks it reads; empty: run once.
         code: Code of the finding (diagnostic).
         severity: Severity of the finding (diagnostic).
         message: What the finding means (diagnostic).
@@ -43,8 +46,8 @@ class Block:
 
     kind: str
     sql: str
-    table: str | None = None
-    source: str | None = None
+    table: str = ""
+    source: str = ""
     code: str = ""
     severity: Severity = "info"
     message: str = ""
@@ -61,23 +64,23 @@ class Phase:
         """Blocks by the source whose chunks they read, in the file's order."""
         by_source: dict[str, list[Block]] = {}
         for block in self.blocks:
-            if block.source is not None:
+            if block.source:
                 by_source.setdefault(block.source, []).append(block)
         return by_source
 
     def once(self) -> list[Block]:
         """Blocks that run once, in the file's order."""
-        return [b for b in self.blocks if b.source is None]
+        return [b for b in self.blocks if not b.source]
 
 
 def _block(header: re.Match[str], sql: str, where: str) -> Block:
     kind, rest = header["kind"], header["rest"].strip()
     words = rest.split()
-    if kind in ("prepare", "run", "findings"):
+    if kind in ("prepare", "nest", "run", "findings"):
         return Block(kind, sql)
     if kind == "stage" and len(words) == 2 and words[0] == "FROM":
         return Block(kind, sql, source=words[1])
-    if kind == "rows" and len(words) == 1:
+    if kind in ("rows", "beside") and len(words) == 1:
         return Block(kind, sql, table=words[0])
     if kind == "rows" and len(words) == 3 and words[1] == "FROM":
         return Block(kind, sql, table=words[0], source=words[2])

@@ -140,7 +140,8 @@ def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnectio
         return duckdb.connect(config=settings)
     except duckdb.Error as error:
         raise UsageError(
-            f"--memory-limit {memory_limit}: {error}", hint="Say it as 4GB or 500MB."
+            f"memory limit {memory_limit}, threads {threads}: {error}",
+            hint="Say --memory-limit as 4GB or 500MB, --threads as 1 or more.",
         ) from error
 
 
@@ -178,16 +179,36 @@ def _table_sql(
         columns = tuple(run.manifest.columns.get(table.name, ()))
         by_columns.setdefault(columns, []).extend(store.paths(run, table.name))
     for columns, files in by_columns.items():
-        if not files:
-            continue
         json = [c.name for c in table.columns if c.type == "JSON" and c.name in columns]
         casts = ", ".join(f'CAST("{name}" AS JSON) AS "{name}"' for name in json)
-        arms.append(
-            f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet("
-            f"[{', '.join(map(_text, files))}], hive_partitioning = true, "
-            f"hive_types = {{'run_id': {run_type}}})"
-        )
+        stored = f"*{f' REPLACE ({casts})' if casts else ''}"
+        arms += _scans(stored, files, run_type) if files else []
     return "\nUNION ALL BY NAME\n".join(f"({arm})" for arm in arms)
+
+
+def _scans(stored: str, files: list[str], run_type: str) -> list[str]:
+    """SELECTs over Parquet files with run_id from their partition.
+
+    DuckDB takes every `key=value` folder of a path for a partition, those above the
+    store too, and lets it win over a column of the file. Below such a folder each run
+    has a scan of its own.
+    """
+    by_run: dict[str, list[str]] = {}
+    foreign = False
+    for file in files:
+        *above, partition, _ = file.split("/")
+        by_run.setdefault(partition.removeprefix("run_id="), []).append(file)
+        foreign |= any("=" in folder for folder in above)
+    if not foreign:
+        return [
+            f"SELECT {stored} FROM read_parquet([{', '.join(map(_text, files))}], "
+            f"hive_partitioning = true, hive_types = {{'run_id': {run_type}}})"
+        ]
+    return [
+        f"SELECT CAST({_text(run_id)} AS {run_type}) AS run_id, {stored} "
+        f"FROM read_parquet([{', '.join(map(_text, own))}], hive_partitioning = false)"
+        for run_id, own in by_run.items()
+    ]
 
 
 def _run_sql(runs: Sequence[Run], run_type: str) -> str:

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit, urlunsplit
 
-from traceql.errors import ImportFailed, UnrecognisedInput
+from traceql.errors import ImportFailed, StoreError, UnrecognisedInput
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -48,8 +49,7 @@ class Source:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the original's bytes, hexadecimal."""
-        with self.original.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return _sha256(self.original)
 
     @property
     def bytes(self) -> int:
@@ -59,10 +59,22 @@ class Source:
     @property
     def run_id(self) -> str:
         """`r` and 15 hexadecimal digits of what identifies the source."""
-        identity = self.sha256
-        if self.member is not None:
-            identity = hashlib.sha256(f"{identity}\n{self.member}".encode()).hexdigest()
-        return "r" + identity[:15]
+        beside = [_sha256(path) for path in journals(self.original)]
+        identity = [self.sha256, *beside, *([self.member] if self.member else [])]
+        if len(identity) > 1:
+            return "r" + hashlib.sha256("\n".join(identity).encode()).hexdigest()[:15]
+        return "r" + self.sha256[:15]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def journals(database: Path) -> list[Path]:
+    """What a process that died left beside a SQLite file: part of its content."""
+    beside = [database.with_name(database.name + end) for end in ("-wal", "-journal")]
+    return [path for path in beside if path.is_file() and path.stat().st_size > 0]
 
 
 @dataclass(frozen=True)
@@ -131,23 +143,45 @@ def _is_hidden(path: Path) -> bool:
 
 
 @contextmanager
-def opened(item: Named) -> Iterator[list[Source]]:
-    """The files behind one name, unpacked; more than one for an archive.
+def opened(item: Named) -> Iterator[Iterator[Source]]:
+    """The files behind one name, unpacked one by one; several for an archive.
 
     Raises:
         UnrecognisedInput: It cannot be read.
         ImportFailed: An archive is damaged.
     """
-    with tempfile.TemporaryDirectory(prefix="traceql-") as scratch:
-        folder = Path(scratch)
+    with _scratch() as folder:
         try:
             original = _local(item.uri, folder)
-            yield list(_unpacked(item.uri, original, folder))
+            yield _unpacked(_public(item.uri), original, folder)
         except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile) as error:
             raise ImportFailed(
                 f"{item.uri}: the archive is damaged: {error}",
                 hint="Fetch the file again.",
             ) from error
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    try:
+        scratch = tempfile.TemporaryDirectory(prefix="traceql-")
+    except OSError as error:
+        raise StoreError(
+            f"no temporary folder can be made: {error}",
+            hint="Set TMPDIR to a folder with free space.",
+        ) from error
+    with scratch as name:
+        yield Path(name)
+
+
+def _public(uri: str) -> str:
+    """The URI without what may be secret: user, password, query."""
+    if not _is_url(uri):
+        return uri
+    parts = urlsplit(uri)
+    return urlunsplit(
+        (parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")
+    )
 
 
 def _local(uri: str, folder: Path) -> Path:
@@ -160,9 +194,10 @@ def _local(uri: str, folder: Path) -> Path:
     try:
         with fsspec.open(uri, "rb") as remote:
             return _save(remote, folder / (Path(uri).name or "download"))
-    except (OSError, ImportError, ValueError) as error:
+    except Exception as error:
+        # Each back-end raises kinds of its own, which have no common base.
         raise UnrecognisedInput(
-            f"{uri}: cannot be read: {error}",
+            f"{_public(uri)}: cannot be read: {error}",
             hint="Check the URL; s3://, gs:// and abfs:// need the extra s3, gcs "
             "or azure.",
         ) from error
@@ -194,6 +229,7 @@ def _unpacked(uri: str, original: Path, folder: Path) -> Iterator[Source]:
                 with _member(uri, archive, info) as packed:
                     _save(packed, target)
                 yield Source(f"{uri}!{info.filename}", target, original, info.filename)
+                target.unlink()
     else:
         yield Source(uri, original, original)
 

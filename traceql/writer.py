@@ -6,6 +6,7 @@ cannot be cast is counted, never dropped in silence.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -27,6 +28,11 @@ _HOME = (
     r"(/home/|/Users/|/root\b|\b[A-Za-z]:(\\+|/)Users(\\+|/))"
     r"""[^/\\\s"'`<>\[\](){};:,|]*"""
 )
+
+
+def redacted(text: str) -> str:
+    """The text with the user's part of home directories replaced by `~`."""
+    return re.sub(_HOME, "~", text)
 
 
 def _text(value: object) -> str:

@@ -19,6 +19,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from traceql.sources import journals
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -49,13 +51,12 @@ def settled(path: Path) -> Iterator[Path]:
     A process that died while writing leaves a journal or write-ahead log beside the
     file; without it the content is not whole, and playing it writes to the file.
     """
-    beside = [path.with_name(path.name + end) for end in ("-wal", "-journal")]
-    journals = [j for j in beside if j.is_file() and j.stat().st_size > 0]
-    if not journals:
+    beside = journals(path)
+    if not beside:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="traceql-") as folder:
-        for file in (path, *journals):
+        for file in (path, *beside):
             shutil.copyfile(file, Path(folder) / file.name)
         copy = Path(folder) / path.name
         with closing(sqlite3.connect(copy)) as con:

@@ -145,12 +145,11 @@ class _Import:
         for phase in self.phases:
             self._prepare(phase)
             self.con.execute("SET threads = 1")
-            beside = [b for b in phase.once() if b.kind == "rows" and phase.chunked()]
-            tasks = [partial(self._write_beside, b) for b in beside]
+            tasks = [partial(self._beside, phase)]
             tasks += [partial(self._read_chunk, c) for c in chunks[phase.name]]
             with ThreadPoolExecutor(self.ctx.threads) as pool:
                 for _ in pool.map(lambda task: task(), tasks):
-                    self.ctx.progress(next(self._done) / (total + 1))
+                    self.ctx.progress(next(self._done) / (total + len(self.phases) + 1))
             self.con.execute(f"SET threads = {self.ctx.threads}")
             facts |= self._once(phase)
         return facts
@@ -165,7 +164,7 @@ class _Import:
         facts: dict[str, Any] = {}
         for block in phase.once():
             self.ctx.writer.show_written(self.con)
-            if block.kind == "rows" and block.table and not phase.chunked():
+            if block.kind == "rows":
                 self.ctx.writer.write(self.con, block.table, block.sql)
             elif block.kind == "run":
                 facts |= self._facts(block)
@@ -179,17 +178,14 @@ class _Import:
                     self._find(code, severity, message, count, example)
         return facts
 
-    def _write_beside(self, block: Block) -> None:
-        """Runs a block that needs no chunk of its phase, while those are read."""
-        assert block.table is not None
+    def _beside(self, phase: Phase) -> None:
+        """Runs what needs no chunk of its phase, while those are read."""
         con = self._cursor()
-        if block.table == "annotation":
-            nesting.nest(
-                con,
-                "(SELECT row_id AS id, pid, tid, ts_ns, end_ns FROM nvtx "
-                "WHERE event_type IN (59, 70))",
-            )
-        self.ctx.writer.write(con, block.table, block.sql)
+        for block in phase.once():
+            if block.kind == "nest":
+                nesting.nest(con, f"({block.sql})")
+            elif block.kind == "beside":
+                self.ctx.writer.write(con, block.table, block.sql)
 
     def _find(
         self,
@@ -265,7 +261,7 @@ class _Import:
         for block in chunk.blocks:
             if block.kind == "stage":
                 con.execute(block.sql)
-            elif block.table is not None:
+            else:
                 self.ctx.writer.write(con, block.table, block.sql, in_order=in_order)
         con.execute(f'DROP TABLE temp."{name}"')
 

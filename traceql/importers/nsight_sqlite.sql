@@ -257,7 +257,10 @@ FROM (
 INSERT INTO host_process
 SELECT min(pid) FROM launch HAVING count(DISTINCT pid) = 1
 
--- @rows annotation
+-- @nest
+SELECT row_id AS id, pid, tid, ts_ns, end_ns FROM nvtx WHERE event_type IN (59, 70)
+
+-- @beside annotation
 SELECT
     v.ts_ns, v.end_ns - v.ts_ns AS dur_ns, row_key(11, v.row_id) AS annotation_id,
     CASE
@@ -291,7 +294,7 @@ LEFT JOIN (
     AND c.domain_id IS NOT DISTINCT FROM v.domain_id
 WHERE v.event_type IN (34, 59, 60, 65, 70, 71)
 
--- @rows counter
+-- @beside counter
 -- The low byte of a type names the GPU of the target. The unit stands in brackets.
 SELECT
     m.ts_ns, g.device_id, coalesce(m.name, 'metric of type ' || m.type_id) AS name,
@@ -376,9 +379,9 @@ LEFT JOIN names AS m ON m.id = k.mangledName
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_KERNEL') AS l
     ON l.pid = gpu_pid(k.globalPid) AND l.correlation_id = k.correlationId
 LEFT JOIN device_map AS d
-    ON d.pid = pid_of(k.globalPid) AND d.ordinal = k.deviceId
+    ON d.pid = gpu_pid(k.globalPid) AND d.ordinal = k.deviceId
 LEFT JOIN stream_info AS i
-    ON i.pid = pid_of(k.globalPid) AND i.context_id = k.contextId
+    ON i.pid = gpu_pid(k.globalPid) AND i.context_id = k.contextId
     AND i.stream_id = k.streamId
 LEFT JOIN kernel_extra AS x
     ON x.cacheConfig IS NOT DISTINCT FROM k.cacheConfig
@@ -417,11 +420,11 @@ FROM CUPTI_ACTIVITY_KIND_MEMCPY AS c
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_MEMCPY') AS l
     ON l.pid = gpu_pid(c.globalPid) AND l.correlation_id = c.correlationId
 LEFT JOIN device_map AS d
-    ON d.pid = pid_of(c.globalPid) AND d.ordinal = c.deviceId
+    ON d.pid = gpu_pid(c.globalPid) AND d.ordinal = c.deviceId
 LEFT JOIN device_map AS ds
-    ON ds.pid = pid_of(c.globalPid) AND ds.ordinal = c.srcDeviceId
+    ON ds.pid = gpu_pid(c.globalPid) AND ds.ordinal = c.srcDeviceId
 LEFT JOIN device_map AS dd
-    ON dd.pid = pid_of(c.globalPid) AND dd.ordinal = c.dstDeviceId
+    ON dd.pid = gpu_pid(c.globalPid) AND dd.ordinal = c.dstDeviceId
 
 -- @rows memset FROM CUPTI_ACTIVITY_KIND_MEMSET
 SELECT
@@ -437,7 +440,7 @@ FROM CUPTI_ACTIVITY_KIND_MEMSET AS c
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_MEMSET') AS l
     ON l.pid = gpu_pid(c.globalPid) AND l.correlation_id = c.correlationId
 LEFT JOIN device_map AS d
-    ON d.pid = pid_of(c.globalPid) AND d.ordinal = c.deviceId
+    ON d.pid = gpu_pid(c.globalPid) AND d.ordinal = c.deviceId
 
 -- @rows graph_launch FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE
 SELECT
@@ -453,7 +456,7 @@ FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE AS g
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_GRAPH_TRACE') AS l
     ON l.pid = gpu_pid(g.globalPid) AND l.correlation_id = g.correlationId
 LEFT JOIN device_map AS d
-    ON d.pid = pid_of(g.globalPid) AND d.ordinal = g.deviceId
+    ON d.pid = gpu_pid(g.globalPid) AND d.ordinal = g.deviceId
 
 -- @rows sync FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION
 -- The number of the kind cannot be trusted: exports of 2022.1 call cudaEventSynchronize
@@ -489,7 +492,7 @@ LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_SYNCHRONIZATION') AS l
     ON l.pid = gpu_pid(y.globalPid) AND l.correlation_id = y.correlationId
 LEFT JOIN sync_call AS s ON s.api_call_id = l.api_call_id
 LEFT JOIN device_map AS d
-    ON d.pid = pid_of(y.globalPid) AND d.ordinal = y.deviceId
+    ON d.pid = gpu_pid(y.globalPid) AND d.ordinal = y.deviceId
 
 -- @rows sync FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT
 -- Device times are there only since 3.25 and only when asked for; else the call's.
@@ -509,7 +512,7 @@ FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT AS e
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_CUDA_EVENT') AS l
     ON l.pid = gpu_pid(e.globalPid) AND l.correlation_id = e.correlationId
 LEFT JOIN device_map AS d
-    ON d.pid = pid_of(e.globalPid) AND d.ordinal = e.deviceId
+    ON d.pid = gpu_pid(e.globalPid) AND d.ordinal = e.deviceId
 WHERE coalesce(nullif(e."timestamp", 0), l.launch_ts_ns) IS NOT NULL
 
 -- @stage FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT
@@ -688,13 +691,13 @@ LEFT JOIN named
     AND named.streamId = stream.stream_id
 
 -- @findings
--- What nsys itself had to say of the capture.
+-- What nsys itself had to complain of; what it merely tells stays out.
 SELECT
     'nsys_message' AS code,
-    CASE severity WHEN 3 THEN 'error' WHEN 2 THEN 'warning' ELSE 'info' END AS severity,
+    CASE severity WHEN 3 THEN 'error' ELSE 'warning' END AS severity,
     count(*) AS count, "text" AS message, NULL AS example
 FROM DIAGNOSTIC_EVENT
-WHERE "text" IS NOT NULL
+WHERE "text" IS NOT NULL AND severity IN (2, 3)
 GROUP BY ALL
 ORDER BY min("timestamp")
 
@@ -734,14 +737,24 @@ FROM (
     UNION ALL SELECT 'memset' FROM written.memset WHERE api_call_id IS NULL
 )
 
--- @diagnostic no_process warning GPU rows name no process: the capture's only host process stands in for it.
+-- @diagnostic no_process warning GPU rows name no process: the capture's only host process stands in for it; where there are several, no launch is known.
 SELECT count(*), NULL
 FROM written.kernel
-WHERE pid IS NOT NULL
-    AND NOT EXISTS (
-        FROM source_column
-        WHERE table_name = 'CUPTI_ACTIVITY_KIND_KERNEL' AND column_name = 'globalPid'
-    )
+WHERE NOT EXISTS (
+    FROM source_column
+    WHERE table_name = 'CUPTI_ACTIVITY_KIND_KERNEL' AND column_name = 'globalPid'
+)
+
+-- @diagnostic ordinals_may_be_shared warning Several processes ran kernels on a device of the same number, and the export does not say which GPU each meant: with CUDA_VISIBLE_DEVICES set per process, different GPUs are taken for one. Export with nsys 2025 or later.
+SELECT count(*), 'device ' || min(device_id)
+FROM (
+    SELECT device_id
+    FROM written.kernel
+    WHERE NOT EXISTS (FROM gpu_of_ordinal)
+        AND (SELECT count(DISTINCT coalesce(id, deviceId)) FROM TARGET_INFO_GPU) > 1
+    GROUP BY device_id
+    HAVING count(DISTINCT pid) > 1
+)
 
 -- @diagnostic processes_share_ordinals info Processes number their GPUs differently: device_id is the target's GPU number, not the CUDA ordinal.
 SELECT count(*), NULL FROM device_map
@@ -764,7 +777,7 @@ SELECT count(*), min(name) FROM written.annotation WHERE truncated
 -- @diagnostic crossing_ranges info Push/pop ranges that overlap without nesting.
 SELECT count(*), min(name) FROM written.annotation WHERE crossing
 
--- @diagnostic event_records_without_time info Event records without a device time whose call is not in the capture: left out.
+-- @diagnostic event_records_without_time data_loss Event records without a device time whose call is not in the capture: left out.
 SELECT
     (SELECT count(*) FROM event_record)
     - (SELECT count(*) FROM written.sync WHERE kind = 'event_record'),
