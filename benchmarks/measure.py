@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -62,8 +61,3 @@ def in_turn(repeats: int, *commands: tuple[str, ...]) -> list[Cost]:
         for list_, command in zip(costs, commands, strict=True):
             list_.append(run(*command))
     return [median(c) for c in costs]
-
-
-def own_peak_mb() -> float:
-    """Largest resident memory of this process so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

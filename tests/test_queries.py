@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,7 +82,8 @@ def test_catalogue_names_every_public_query_and_column_and_no_private_one() -> N
 
 
 def test_script_runs_in_the_duckdb_cli() -> None:
-    cli = shutil.which("duckdb")
+    beside = Path(sys.executable).parent
+    cli = shutil.which("duckdb", path=f"{beside}{os.pathsep}{os.environ['PATH']}")
     if cli is None:
         pytest.skip("no DuckDB CLI")
     script = "".join(

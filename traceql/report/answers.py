@@ -11,15 +11,10 @@ another source than an answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pyarrow as pa
-
 from traceql import queries
-from traceql.errors import QueryError
 from traceql.result import Result
 
 if TYPE_CHECKING:
@@ -59,9 +54,6 @@ class Answers:
         self._session = session
         self._asked: dict[str, Ask] = {}
         self._run: Run | None = None
-        self._threads = int(
-            session.sql("SELECT current_setting('threads') AS n").rows()[0]["n"]
-        )
         session.con.execute("CREATE SCHEMA answer")
         found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
@@ -94,44 +86,24 @@ class Answers:
         )
 
     def ask(self, asks: Iterable[Ask]) -> None:
-        """Makes the answers tables of the session, several at a time.
+        """Makes the answers tables of the session.
+
+        One after another: each keeps all cores busy, and several at once take longer.
 
         Raises:
             QueryError: A query fails.
         """
-        texts = []
         for ask in asks:
             self._asked[ask.table] = ask
-            texts.append(f"CREATE TABLE answer.{ask.table} AS {self._create(ask)}")
-        self._at_once(texts)
+            self.sql(f"CREATE TABLE answer.{ask.table} AS {self._create(ask)}")
 
     def rows_of(self, asks: Sequence[Ask], columns: str) -> list[list[dict[str, Any]]]:
         """Rows of further answers about the run at hand, which no table keeps."""
         run = f"run_id = '{self.run.run_id}'"
         return [
-            Result(table).rows()
-            for table in self._at_once(
-                [f"SELECT {columns} FROM ({self.call(a)}) WHERE {run}" for a in asks]
-            )
+            self.sql(f"SELECT {columns} FROM ({self.call(ask)}) WHERE {run}").rows()
+            for ask in asks
         ]
-
-    def _at_once(self, texts: Sequence[str]) -> list[pa.Table]:
-        """Runs statements side by side: one sweep keeps one core busy, not more."""
-        path = queries.search_path(self._session.catalog)
-
-        def run(text: str) -> pa.Table:
-            with self._session.con.cursor() as con:
-                con.execute(f"SET search_path = '{path}'")
-                try:
-                    relation = con.sql(text)
-                    return (
-                        pa.table({}) if relation is None else relation.to_arrow_table()
-                    )
-                except duckdb.Error as error:
-                    raise QueryError(f"{error}\n{text}") from error
-
-        with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(run, texts))
 
     def sql(self, text: str) -> Result:
         """Runs SQL over the answers for the run at hand."""
