@@ -523,3 +523,44 @@ def test_rows_without_a_process(store: traceql.Store, tmp_path: Path) -> None:
             .fetchall()
         )
         assert (known > 0) == launched
+
+
+@pytest.mark.parametrize("cut", [1, 200, 1_000])
+def test_a_capture_cut_at_its_end(
+    store: traceql.Store, tmp_path: Path, cut: int
+) -> None:
+    """SQLite reads a file with a cut last page in silence: we do not."""
+    path = tmp_path / "cut.sqlite"
+    path.write_bytes(CAPTURE.read_bytes()[:-cut])
+    outcome = _one(store, path)
+    assert isinstance(outcome.error, ImportFailed)
+    assert f"{cut} bytes are missing" in str(outcome.error)
+    assert _files(store) == []
+
+
+def test_rows_without_time(store: traceql.Store, tmp_path: Path) -> None:
+    """No start, or no time at all: counted as lost. No end: an operation, no time."""
+    path = tmp_path / "times.sqlite"
+    shutil.copyfile(CAPTURE, path)
+    with closing(sqlite3.connect(path)) as con:
+        con.execute("PRAGMA writable_schema = ON")
+        con.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') "
+            "WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'"
+        )
+        con.commit()
+    kernel = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET"
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(f'{kernel} "start" = NULL WHERE rowid <= 3')
+        con.execute(f'{kernel} "start" = 9223372036854775807 WHERE rowid = 4')
+        con.execute(f'{kernel} "end" = NULL WHERE rowid IN (5, 6)')
+        con.execute(f"{kernel} demangledName = -1 WHERE rowid = 7")
+        con.commit()
+    outcome = _one(store, path)
+    lost = {f.code: f.count for f in outcome.findings if f.severity == "data_loss"}
+    assert lost == {"rows_without_time": 4, "no_duration": 2, "unnamed_kernels": 1}
+    rows = store.sql("SELECT count(*) AS n, count(dur_ns) AS timed FROM kernel").rows()
+    assert rows == [{"n": 192, "timed": 190}]
+    assert len(store.query("iteration_timing")) > 0
+    assert store.report(tmp_path / "report.html").exists()
+    assert isinstance(_one(store, path, force=True, strict=True).error, DataLoss)

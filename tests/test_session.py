@@ -201,3 +201,32 @@ def test_a_store_below_folders_that_look_like_partitions(
     assert {r["run_id"] for r in rows} == {run.run_id for run in store.runs()}
     assert [(r["names"], r["n"]) for r in rows] == [(7, 196), (7, 196)]
     assert "model" not in store.sql("FROM kernel LIMIT 1", run="all").columns
+
+
+@pytest.mark.parametrize(
+    ("query", "params"),
+    [
+        ("api_summary", {"time_window": "gpuu"}),
+        ("kernel_totals", {"group_by": "foo"}),
+        ("gpu_utilization", {"bins": "0"}),
+        ("gpu_utilization", {"from_ns": "5", "to_ns": "1"}),
+        ("iteration_timing", {"pattern": "["}),
+    ],
+)
+def test_a_bad_value_is_wrong_usage(
+    two_runs: traceql.Store, query: str, params: dict[str, object]
+) -> None:
+    """What a macro refuses is the caller's mistake, with where to read on."""
+    with pytest.raises(UsageError) as caught:
+        two_runs.session().query(query, params)
+    assert caught.value.hint == f"traceql query show {query}"
+    assert "Invalid Input" not in str(caught.value)
+
+
+def test_a_damaged_file_of_the_store_is_named(two_runs: traceql.Store) -> None:
+    """A file that is gone: the error says how to find out more."""
+    (part,) = [p for p in two_runs.run().files if p.table == "kernel"]
+    (Path(two_runs.path) / part.path).unlink()
+    with pytest.raises(QueryError) as caught:
+        two_runs.query("kernel_totals")
+    assert caught.value.hint and "store verify" in caught.value.hint

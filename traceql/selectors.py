@@ -7,12 +7,14 @@ and runs come newest ingest first. No selector depends on another.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from traceql.errors import NoSuchRun, UsageError
 from traceql.manifest import Run
 
 SHORTEST_PREFIX = 4
+_RUN_ID = re.compile("r[0-9a-f]{15}")
 _BY_AGE = {"@latest": 0, "@prev": 1}
 _FORMS = "an id prefix, a label, @latest, @prev, tag:key=value or all"
 
@@ -46,11 +48,15 @@ def check_names(label: str | None, tags: Mapping[str, str | None]) -> None:
         UsageError: An empty label or key, a key with `=`, a label like a selector.
     """
     if label is not None and (
-        not label.strip() or label == "all" or label.startswith(("@", "tag:"))
+        not label.strip()
+        or label == "all"
+        or label.startswith(("@", "tag:"))
+        or _RUN_ID.fullmatch(label)
     ):
         raise UsageError(
             f"{label!r} cannot be a label: selectors look like that",
-            hint="A label is not empty, not 'all', and starts with neither @ nor tag:.",
+            hint="A label is not empty, not 'all', no run id, and starts with "
+            "neither @ nor tag:.",
         )
     for key in tags:
         if not key.strip() or "=" in key:

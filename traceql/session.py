@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from traceql.store import Run, Store
 
 MEMORY_LIMIT = "2GB"
+_VERIFY = "traceql store verify tells which files of the store are amiss."
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,18 @@ class Session:
         """
         query = queries.find(self.catalog, name)
         text = queries.call_sql(query, params)
+        try:
+            table = self._run(text)
+        except QueryError as error:
+            # What the macros' own error() raises, and DuckDB for a bad pattern.
+            if isinstance(error.__cause__, duckdb.InvalidInputException):
+                what = str(error).removeprefix("Invalid Input Error: ")
+                raise UsageError(
+                    f"{name}: {what}", hint=f"traceql query show {name}"
+                ) from error
+            raise
         return Result(
-            self._run(text),
+            table,
             title=query.title,
             docs=query.columns,
             note=queries.missing_input(self.con, query),
@@ -82,6 +93,8 @@ class Session:
 
         try:
             return interruptible(self.con, table)
+        except duckdb.IOException as error:
+            raise QueryError(str(error), hint=_VERIFY) from error
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 
@@ -122,7 +135,10 @@ def open_session(
     con = _connect(memory_limit or MEMORY_LIMIT, threads)
     if not store.storage.local:
         con.register_filesystem(fsspec.core.url_to_fs(store.path)[0])
-    con.execute(script)
+    try:
+        con.execute(script)
+    except duckdb.IOException as error:
+        raise QueryError(str(error), hint=_VERIFY) from error
     if sandbox:
         _close(con, [path for run in runs for path in store.paths(run)])
     return Session(con, list(runs), catalog, script)

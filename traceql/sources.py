@@ -159,6 +159,11 @@ def opened(item: Named) -> Iterator[Iterator[Source]]:
                 f"{item.uri}: the archive is damaged: {error}",
                 hint="Fetch the file again.",
             ) from error
+        except OSError as error:
+            raise StoreError(
+                f"{item.uri}: reading or unpacking failed: {error.strerror or error}",
+                hint="Set TMPDIR to a folder with free space.",
+            ) from error
 
 
 @contextmanager
@@ -198,8 +203,8 @@ def _local(uri: str, folder: Path) -> Path:
         # Each back-end raises kinds of its own, which have no common base.
         raise UnrecognisedInput(
             f"{_public(uri)}: cannot be read: {error}",
-            hint="Check the URL; s3://, gs:// and abfs:// need the extra s3, gcs "
-            "or azure.",
+            hint="Check the URL; http:// needs aiohttp, and s3://, gs:// and "
+            "abfs:// the extra s3, gcs or azure.",
         ) from error
 
 

@@ -301,7 +301,7 @@ class Store:
         """A DuckDB session over runs; see `traceql.session.open_session`."""
         from traceql import session
 
-        return session.open_session(self, self.runs(run), **limits)
+        return session.open_session(self, self.runs(run or "@latest"), **limits)
 
     def query(
         self, name: str, *, run: Selectors = "@latest", **params: object

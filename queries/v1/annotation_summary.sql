@@ -71,7 +71,10 @@ marked AS (
     INNER JOIN windows
         ON annotation.run_id = windows.run_id
         AND annotation.ts_ns >= windows.window_start_ns
-        AND (annotation.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            annotation.ts_ns < windows.window_end_ns
+            OR annotation.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
     WHERE CASE
         WHEN only_kind IS NULL THEN true
         WHEN only_kind IN ('push_pop', 'start_end', 'mark') THEN

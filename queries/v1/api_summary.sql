@@ -61,7 +61,10 @@ calls AS (
     INNER JOIN windows
         ON api_call.run_id = windows.run_id
         AND api_call.ts_ns >= windows.window_start_ns
-        AND (api_call.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            api_call.ts_ns < windows.window_end_ns
+            OR api_call.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
 ),
 totals AS (
     SELECT

@@ -84,7 +84,10 @@ longest AS (
     INNER JOIN windows
         ON ops.run_id = windows.run_id
         AND ops.ts_ns >= windows.window_start_ns
-        AND (ops.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            ops.ts_ns < windows.window_end_ns
+            OR ops.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
     QUALIFY top >= row_number() OVER (
         PARTITION BY ops.run_id ORDER BY ops.dur_ns DESC NULLS LAST, ops.gpu_op_id
     )
@@ -121,7 +124,10 @@ FROM ops
 INNER JOIN windows
     ON ops.run_id = windows.run_id
     AND ops.ts_ns >= windows.window_start_ns
-    AND (ops.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+    AND (
+        ops.ts_ns < windows.window_end_ns
+        OR ops.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+    )
 LEFT JOIN device ON ops.run_id = device.run_id AND ops.device_id = device.device_id
 WHERE top IS NULL
     OR (ops.run_id, ops.gpu_op_id) IN (SELECT run_id, gpu_op_id FROM longest)

@@ -75,7 +75,10 @@ kernels AS NOT MATERIALIZED (
     INNER JOIN windows
         ON kernel.run_id = windows.run_id
         AND kernel.ts_ns >= windows.window_start_ns
-        AND (kernel.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            kernel.ts_ns < windows.window_end_ns
+            OR kernel.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
 ),
 reached AS (
     SELECT

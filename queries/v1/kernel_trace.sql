@@ -55,7 +55,10 @@ chosen AS (
     INNER JOIN windows
         ON kernel.run_id = windows.run_id
         AND kernel.ts_ns >= windows.window_start_ns
-        AND (kernel.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            kernel.ts_ns < windows.window_end_ns
+            OR kernel.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
     WHERE name_pattern IS NULL OR regexp_extract(kernel.name, name_pattern) <> ''
 ),
 longest AS (
@@ -96,7 +99,10 @@ FROM kernel
 INNER JOIN windows
     ON kernel.run_id = windows.run_id
     AND kernel.ts_ns >= windows.window_start_ns
-    AND (kernel.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+    AND (
+        kernel.ts_ns < windows.window_end_ns
+        OR kernel.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+    )
 WHERE (name_pattern IS NULL OR regexp_extract(kernel.name, name_pattern) <> '')
     AND (
         top IS NULL

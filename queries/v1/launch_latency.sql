@@ -121,7 +121,10 @@ launches AS (
     INNER JOIN windows
         ON kernel.run_id = windows.run_id
         AND kernel.ts_ns >= windows.window_start_ns
-        AND (kernel.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            kernel.ts_ns < windows.window_end_ns
+            OR kernel.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
     LEFT JOIN api_call
         ON kernel.run_id = api_call.run_id
         AND kernel.api_call_id = api_call.api_call_id

@@ -87,7 +87,10 @@ copies AS (
     INNER JOIN windows
         ON ops.run_id = windows.run_id
         AND ops.ts_ns >= windows.window_start_ns
-        AND (ops.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            ops.ts_ns < windows.window_end_ns
+            OR ops.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
 ),
 kernels AS (
     SELECT run_id, coalesce(device_id, -1) AS on_device, ts_ns, ts_ns + dur_ns AS end_ns

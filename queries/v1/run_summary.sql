@@ -75,7 +75,10 @@ ops AS (
         gpu_op.op_kind IN ('kernel', 'graph') AS is_kernel,
         gpu_op.activity IN ('compute', 'graph') AS is_compute,
         gpu_op.ts_ns >= windows.window_start_ns
-        AND (gpu_op.ts_ns < windows.window_end_ns OR windows.window_name <> 'range')
+        AND (
+            gpu_op.ts_ns < windows.window_end_ns
+            OR gpu_op.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
             AS starts_inside,
         greatest(gpu_op.ts_ns, windows.window_start_ns) AS start_ns,
         CASE WHEN gpu_op.dur_ns >= 0 THEN

@@ -282,3 +282,24 @@ def test_over_many_runs(tmp_path: Path) -> None:
             alone = store.session(run.run_id).query(name).rows()
             mine = [r for r in rows if r["run_id"] == run.run_id]
             assert mine == alone, name
+
+
+def test_named_windows_equal_their_range(
+    answers: tuple[Session, dict[str, Any], bool],
+) -> None:
+    """What a window of a name gives is what its bounds give."""
+    session, _, _ = answers
+    for window in ("gpu", "steps"):
+        (bounds, *_) = _rows(session, "api_summary", time_window=window)
+        start, end = bounds["window_start_ns"], bounds["window_end_ns"]
+        for name in (
+            "api_summary",
+            "annotation_summary",
+            "kernel_totals",
+            "kernel_trace",
+        ):
+            named = _rows(session, name, time_window=window)
+            ranged = _rows(session, name, from_ns=start, to_ns=end)
+            for row in (*named, *ranged):
+                row.pop("window_name", None)
+            assert named == ranged, (name, window)

@@ -19,9 +19,13 @@ def main() -> None:
 
         sys.stdout.write(f"traceql {__version__}\n")
         return
-    from traceql.cli.entry import run
+    try:
+        from traceql.cli.entry import run
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal whose encoding lacks a character shows its escape.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A terminal whose encoding lacks a character shows its escape.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        sys.exit(run(sys.argv[1:]))
+    except KeyboardInterrupt:
+        # Even while modules are still being loaded.
+        sys.exit(130)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
 
 import click
@@ -48,10 +49,10 @@ def _fail_in_output(error: OSError) -> int:
     if error.errno not in (errno.EPIPE, *_FULL):
         raise error
     _drop_stdout()
-    if (
-        error.errno != errno.EPIPE
-    ):  # a reader that has left, as `head` does, is no error
-        _complain(f"cannot write: {error.strerror}", None, ExitCode.FAILURE)
+    if error.errno == errno.EPIPE:
+        # What a shell tells of a program whose reader has left, as `head` does.
+        return 128 + signal.SIGPIPE
+    _complain(f"cannot write: {error.strerror}", None, ExitCode.FAILURE)
     return ExitCode.FAILURE
 
 
@@ -62,6 +63,8 @@ def _drop_stdout() -> None:
 
 
 def _fail_in_duckdb(error: Exception) -> int:
+    if isinstance(error, RuntimeError) and "Query interrupted" in str(error):
+        return ExitCode.INTERRUPTED  # DuckDB met the Ctrl-C itself
     duckdb = sys.modules.get("duckdb")
     if duckdb is None or not isinstance(error, duckdb.Error):
         raise error

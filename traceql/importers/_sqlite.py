@@ -44,6 +44,23 @@ def table_names(path: Path) -> frozenset[str]:
         return frozenset()
 
 
+def missing_bytes(path: Path) -> int:
+    """How many bytes the file is shorter than its header says; 0 for a whole one.
+
+    SQLite itself reads a file whose last page is cut without a word: the table on that
+    page is empty, or holds zeros. The header's page count holds where its two change
+    counters agree.
+    """
+    with path.open("rb") as file:
+        header = file.read(100)
+    page_size = int.from_bytes(header[16:18], "big")
+    page_size = 65_536 if page_size == 1 else page_size
+    pages = int.from_bytes(header[28:32], "big")
+    if len(header) < 100 or header[24:28] != header[92:96] or pages == 0:
+        return 0
+    return max(0, pages * page_size - path.stat().st_size)
+
+
 @contextmanager
 def settled(path: Path) -> Iterator[Path]:
     """The database to read: the file, or a copy that its journal was played into.

@@ -27,6 +27,7 @@ from traceql.importers._sqlite import (
     SqliteSource,
     declared,
     decode_lenient,
+    missing_bytes,
     settled,
 )
 from traceql.mapping import Block, Phase, read_mapping
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _CHUNK_ROWS = 250_000
 _MAX_ENUM = 60_000
+# 146 years to either side of the session's start: differences cannot overflow.
+_TIMES = "-4611686018427387904 AND 4611686018427387904"
 _TEXT_IDS = (
     "demangledName",
     "shortName",
@@ -98,6 +101,13 @@ class NsightSqlite:
         """
         try:
             with settled(path) as database:
+                missing = missing_bytes(database)
+                if missing:
+                    raise ImportFailed(
+                        f"{path}: the SQLite database is cut: {missing} bytes are "
+                        "missing at its end",
+                        hint="Copy the file again, or export the report again.",
+                    )
                 return _Import(SqliteSource(database), con, ctx).run()
         except (sqlite3.Error, _adbc_error()) as error:
             raise ImportFailed(
@@ -256,6 +266,7 @@ class _Import:
         name = chunk.relation.name
         into = f'CREATE OR REPLACE TEMP TABLE "{name}" AS'
         self._load(con, into, chunk.relation, chunk.low, chunk.high)
+        self._check_times(con, chunk.relation)
         self._resolve_names(con, chunk.relation)
         in_order = _is_in_order(con, chunk.relation)
         for block in chunk.blocks:
@@ -264,6 +275,23 @@ class _Import:
             else:
                 self.ctx.writer.write(con, block.table, block.sql, in_order=in_order)
         con.execute(f'DROP TABLE temp."{name}"')
+
+    def _check_times(self, con: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+        """Drops rows that have no time, counted; an end that is no time is NULL."""
+        if "start" not in relation.columns:
+            return
+        table = f'temp."{relation.name}"'
+        ((dropped,),) = con.execute(
+            f'DELETE FROM {table} WHERE "start" IS NULL OR "start" NOT BETWEEN {_TIMES}'
+        ).fetchall()
+        con.execute(f'UPDATE {table} SET "end" = NULL WHERE "end" NOT BETWEEN {_TIMES}')
+        self._find(
+            "rows_without_time",
+            "data_loss",
+            "Rows have no start, or one that is no time: they are left out.",
+            dropped,
+            relation.name,
+        )
 
     def _resolve_names(
         self, con: duckdb.DuckDBPyConnection, relation: Relation

@@ -771,6 +771,19 @@ FROM (
     UNION ALL SELECT name FROM written.annotation WHERE dur_ns < 0
 )
 
+-- @diagnostic no_duration data_loss Rows have no end: they count as operations, not as time.
+SELECT count(*), min(name)
+FROM (
+    SELECT coalesce(name, 'kernel') AS name FROM written.kernel WHERE dur_ns IS NULL
+    UNION ALL SELECT 'memcpy ' || kind FROM written.memcpy WHERE dur_ns IS NULL
+    UNION ALL SELECT 'memset' FROM written.memset WHERE dur_ns IS NULL
+    UNION ALL SELECT 'graph' FROM written.graph_launch WHERE dur_ns IS NULL
+    UNION ALL SELECT name FROM written.api_call WHERE dur_ns IS NULL
+)
+
+-- @diagnostic unnamed_kernels data_loss Kernels name a string that the export does not have: they have no name.
+SELECT count(*), NULL FROM written.kernel WHERE name IS NULL
+
 -- @diagnostic unfinished_ranges info Ranges that the capture's end cut off: they have no duration.
 SELECT count(*), min(name) FROM written.annotation WHERE truncated
 

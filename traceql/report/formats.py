@@ -64,8 +64,10 @@ def rate(gb_per_s: float | None) -> str:
     return "unknown" if gb_per_s is None else f"{_digits(gb_per_s)} GB/s"
 
 
-def cut(name: str, width: int = 60) -> str:
-    """A long name without its middle."""
+def cut(name: str | None, width: int = 60) -> str:
+    """A long name without its middle; `unknown` for none."""
+    if name is None:
+        return "unknown"
     if len(name) <= width:
         return name
     return f"{name[: width * 2 // 3]}…{name[-width // 3 :]}"

@@ -6,8 +6,10 @@
 -- @of {{ of_text }}
 -- @says Copies and fills are exposed {{ exposed_copy_pct | pct }} of {{ of_text }}:
 --     they run and no kernel beside them; most of it is {{ kind }}
---     ({{ exposed_ns | ns }} in {{ copy_count | counted("operation") }}).
--- @do Copy on a stream of its own, from pinned memory, while kernels run.
+--     ({{ exposed_ns | ns }} in {{ copy_count | counted("operation") }} of the capture,
+--     summed over devices).
+-- @do Run them on a stream of their own beside kernels; a copy from or to pageable
+--     host memory cannot.
 SELECT
     focus_summary.exposed_copy_pct, most.kind, most.exposed_ns, most.copy_count,
     focus_summary.exposed_copy_pct / 100

@@ -19,7 +19,7 @@
 --     (host-bound)
 --     {%- elif host_pct is not none %}: in {{ (100 - host_pct) | pct }} of the gaps’ time
 --     the next operation had been launched before the GPU fell idle{% endif %}.
--- @do {% if longest_ns %}The longest gap, {{ longest_ns | ns }}, lies between
+-- @do {% if longest_ns %}The longest gap in that window, {{ longest_ns | ns }}, lies between
 --     <code>{{ before_name | cut }}</code> and <code>{{ after_name | cut }}</code> on
 --     device {{ device_id }}.{% endif %}
 WITH clipped AS (
