@@ -73,7 +73,8 @@ marked AS (
         AND annotation.ts_ns >= windows.window_start_ns
         AND (
             annotation.ts_ns < windows.window_end_ns
-            OR annotation.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+            OR annotation.ts_ns = windows.window_end_ns
+            AND windows.window_name <> 'range'
         )
     WHERE CASE
         WHEN only_kind IS NULL THEN true
