@@ -10,17 +10,6 @@ CREATE MACRO _stream_busy(
     time_window VARCHAR := 'capture', from_ns BIGINT := NULL, to_ns BIGINT := NULL
 ) AS TABLE
 SELECT
-    run_id, device_id, context_id, stream_id, pid,
-    uncovered_from_ns AS start_ns, end_ns
-FROM (
-    SELECT
-        run_id, device_id, context_id, stream_id, pid, end_ns,
-        greatest(start_ns, max(end_ns) OVER (
-            PARTITION BY run_id, device_id, context_id, stream_id, pid
-            ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        )) AS uncovered_from_ns
-    FROM v1._gpu_spans(
-        time_window := time_window, from_ns := from_ns, to_ns := to_ns
-    )
-)
-WHERE end_ns > uncovered_from_ns;
+    run_id, device_id, context_id, stream_id, pid, stream_from_ns AS start_ns, end_ns
+FROM v1._gpu_spans(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
+WHERE end_ns > stream_from_ns;

@@ -52,51 +52,24 @@ WITH windows AS (
         END AS bin_count
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
-ops AS (
-    SELECT
-        run_id, device_id, start_ns, end_ns,
-        op_kind IN ('kernel', 'graph') AS is_kernel,
-        activity = 'communication' AS is_communication
-    FROM v1._gpu_spans(
-        time_window := time_window, from_ns := from_ns, to_ns := to_ns
-    )
-),
--- What an operation adds to a union begins where the earlier ones of its kind end.
-uncovered AS (
-    SELECT
-        run_id, device_id, start_ns, end_ns, is_kernel,
-        greatest(start_ns, max(end_ns) FILTER (is_kernel) OVER earlier)
-            AS kernel_from_ns,
-        greatest(start_ns, max(end_ns) FILTER (NOT is_kernel) OVER earlier)
-            AS copy_from_ns,
-        greatest(kernel_from_ns, copy_from_ns) AS busy_from_ns,
-        CASE WHEN is_communication THEN greatest(
-            start_ns, max(end_ns) FILTER (is_communication) OVER earlier
-        ) END AS communication_from_ns
-    FROM ops
-    WINDOW earlier AS (
-        PARTITION BY run_id, device_id ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-),
 -- Bin i begins at i * window_ns // bin_count; this is its inverse.
 placed AS (
     SELECT
-        uncovered.run_id, uncovered.device_id, uncovered.is_kernel,
-        start_ns, end_ns, busy_from_ns, communication_from_ns,
-        CASE WHEN is_kernel THEN kernel_from_ns END AS kernel_from_ns,
-        CASE WHEN NOT is_kernel THEN copy_from_ns END AS copy_from_ns,
+        op.run_id, op.device_id, op.is_kernel, op.start_ns, op.end_ns,
+        op.busy_from_ns, op.kernel_from_ns, op.copy_from_ns, op.communication_from_ns,
         CASE WHEN bin_count = 1 THEN 0 ELSE CAST(
-            (CAST(start_ns - window_start_ns + 1 AS HUGEINT) * bin_count - 1)
+            (CAST(op.start_ns - windows.window_start_ns + 1 AS HUGEINT) * bin_count - 1)
             // window_ns AS BIGINT
         ) END AS first_bin,
         CASE WHEN bin_count = 1 THEN 0 ELSE CAST(
-            (CAST(end_ns - window_start_ns AS HUGEINT) * bin_count - 1)
+            (CAST(op.end_ns - windows.window_start_ns AS HUGEINT) * bin_count - 1)
             // window_ns AS BIGINT
         ) END AS last_bin
-    FROM uncovered
-    JOIN windows ON uncovered.run_id = windows.run_id
-    WHERE end_ns > start_ns
+    FROM v1._gpu_spans(
+        time_window := time_window, from_ns := from_ns, to_ns := to_ns
+    ) AS op
+    JOIN windows ON op.run_id = windows.run_id
+    WHERE op.end_ns > op.start_ns
 ),
 borders AS (
     SELECT

@@ -146,9 +146,8 @@ step_devices AS (
     UNION
     SELECT run_id, pid, iteration, device_id FROM owned
 ),
--- The borders of the iterations go through one sweep with the operations. What had
--- run on a device before a border: the union of what started before it, less what of
--- that lies behind it.
+-- What had run on a device before a border of an iteration: the pieces that began
+-- before it, less what of the last one lies behind it.
 borders AS (
     SELECT used.run_id, used.device_id, moments.at_ns
     FROM (
@@ -161,42 +160,30 @@ borders AS (
 ),
 line AS (
     SELECT
-        run_id, device_id, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns,
-        false AS is_border
-    FROM gpu_op
-    WHERE dur_ns > 0
+        run_id, device_id, busy_from_ns AS at_ns, end_ns,
+        end_ns - busy_from_ns AS added_ns, false AS is_border
+    FROM v1._gpu_sweep()
+    WHERE end_ns > busy_from_ns
     UNION ALL
-    SELECT run_id, device_id, at_ns, NULL, true FROM borders
+    SELECT run_id, device_id, at_ns, NULL, 0, true FROM borders
 ),
 swept AS (
     SELECT
-        run_id, device_id, start_ns, end_ns, is_border,
-        max(end_ns) OVER earlier AS earlier_end_ns,
-        coalesce(sum(CAST(is_border AS BIGINT)) OVER earlier, 0) AS border_no
+        run_id, device_id, at_ns, is_border,
+        sum(added_ns) OVER earlier AS added_ns,
+        max(end_ns) OVER earlier AS earlier_end_ns
     FROM line
     WINDOW earlier AS (
-        PARTITION BY run_id, device_id ORDER BY start_ns
+        PARTITION BY run_id, device_id ORDER BY at_ns, is_border DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
-),
-segments AS (
-    SELECT
-        run_id, device_id, border_no,
-        max(start_ns) FILTER (is_border) AS at_ns,
-        max(earlier_end_ns) FILTER (is_border) AS earlier_end_ns,
-        sum(greatest(end_ns - greatest(start_ns, earlier_end_ns), 0))
-            FILTER (NOT is_border) AS added_ns
-    FROM swept
-    GROUP BY run_id, device_id, border_no
 ),
 passed AS (
     SELECT
         run_id, device_id, at_ns,
-        coalesce(sum(added_ns) OVER (
-            PARTITION BY run_id, device_id ORDER BY border_no
-            ROWS UNBOUNDED PRECEDING
-        ), 0) - greatest(earlier_end_ns - at_ns, 0) AS busy_ns
-    FROM segments
+        coalesce(added_ns, 0) - greatest(earlier_end_ns - at_ns, 0) AS busy_ns
+    FROM swept
+    WHERE is_border
 ),
 timed AS (
     SELECT

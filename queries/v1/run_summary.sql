@@ -63,61 +63,33 @@ WITH windows AS (
     SELECT run_id, window_name, window_start_ns, window_end_ns
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
-ops AS (
-    SELECT
-        gpu_op.run_id,
-        gpu_op.device_id,
-        gpu_op.op_kind,
-        gpu_op.activity,
-        gpu_op.bytes,
-        gpu_op.dur_ns,
-        gpu_op.api_call_id IS NULL AS is_orphan,
-        gpu_op.op_kind IN ('kernel', 'graph') AS is_kernel,
-        gpu_op.activity IN ('compute', 'graph') AS is_compute,
-        gpu_op.ts_ns >= windows.window_start_ns
-        AND (
-            gpu_op.ts_ns < windows.window_end_ns
-            OR gpu_op.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
-        )
-            AS starts_inside,
-        greatest(gpu_op.ts_ns, windows.window_start_ns) AS start_ns,
-        CASE WHEN gpu_op.dur_ns >= 0 THEN
-            least(gpu_op.ts_ns + gpu_op.dur_ns, windows.window_end_ns)
-        END AS end_ns
-    FROM gpu_op
-    INNER JOIN windows
-        ON gpu_op.run_id = windows.run_id
-        AND gpu_op.ts_ns <= windows.window_end_ns
-        AND gpu_op.ts_ns + coalesce(gpu_op.dur_ns, 0) >= windows.window_start_ns
-),
-reached AS (
-    SELECT
-        run_id, device_id, is_kernel, is_compute, start_ns, end_ns,
-        coalesce(max(end_ns) OVER earlier, start_ns) AS any_end_ns,
-        coalesce(
-            max(CASE WHEN is_kernel THEN end_ns END) OVER earlier, start_ns
-        ) AS kernel_end_ns,
-        coalesce(
-            max(CASE WHEN is_compute THEN end_ns END) OVER earlier, start_ns
-        ) AS compute_end_ns
-    FROM ops
-    WHERE end_ns > start_ns
-    WINDOW earlier AS (
-        PARTITION BY run_id, device_id ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-),
 busy AS (
     SELECT
         run_id,
         count(DISTINCT coalesce(device_id, -1)) AS device_count,
-        sum(greatest(0, end_ns - greatest(start_ns, any_end_ns))) AS any_ns,
-        sum(greatest(0, end_ns - greatest(start_ns, kernel_end_ns)))
-            FILTER (is_kernel) AS kernel_ns,
-        sum(greatest(0, end_ns - greatest(start_ns, compute_end_ns)))
-            FILTER (is_compute) AS compute_ns
-    FROM reached
+        sum(end_ns - busy_from_ns) AS any_ns,
+        sum(end_ns - kernel_from_ns) AS kernel_ns,
+        sum(end_ns - compute_from_ns) AS compute_ns
+    FROM v1._gpu_spans(
+        time_window := time_window, from_ns := from_ns, to_ns := to_ns
+    )
+    WHERE end_ns > start_ns
     GROUP BY run_id
+),
+ops AS (
+    SELECT
+        op.run_id, op.device_id, op.op_kind, op.activity, op.is_kernel, op.bytes,
+        op.dur_ns, op.api_call_id IS NULL AS is_orphan,
+        op.start_ns >= windows.window_start_ns
+        AND (
+            op.start_ns < windows.window_end_ns
+            OR op.start_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        ) AS starts_inside
+    FROM v1._gpu_sweep() AS op
+    INNER JOIN windows
+        ON op.run_id = windows.run_id
+        AND op.start_ns <= windows.window_end_ns
+        AND op.end_ns >= windows.window_start_ns
 ),
 counts AS (
     SELECT

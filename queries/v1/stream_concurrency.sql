@@ -25,29 +25,14 @@ WITH windows AS (
     SELECT run_id, window_name, window_end_ns - window_start_ns AS window_ns
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
-events AS (
-    SELECT
-        run_id, device_id, unnest([start_ns, end_ns]) AS at_ns,
-        unnest([1, -1]) AS change
-    FROM v1._stream_busy(
-        time_window := time_window, from_ns := from_ns, to_ns := to_ns
-    )
-),
--- Within a tie the running count means nothing, and has no time.
-counted AS (
-    SELECT
-        run_id, device_id,
-        sum(change) OVER (moments ROWS UNBOUNDED PRECEDING) AS busy_stream_count,
-        lead(at_ns) OVER moments - at_ns AS time_ns
-    FROM events
-    WINDOW moments AS (PARTITION BY run_id, device_id ORDER BY at_ns)
-),
+-- The sweep that has all streams of its device: the only one, or the one that counts.
 busy AS (
     SELECT
-        run_id, device_id, CAST(busy_stream_count AS BIGINT) AS busy_stream_count,
-        CAST(sum(time_ns) AS BIGINT) AS time_ns
-    FROM counted
-    WHERE busy_stream_count > 0 AND time_ns > 0
+        run_id, device_id, busy_stream_count, CAST(sum(time_ns) AS BIGINT) AS time_ns
+    FROM v1._stream_sets(
+        time_window := time_window, from_ns := from_ns, to_ns := to_ns
+    )
+    WHERE a_group IS NULL OR b_group = 0
     GROUP BY run_id, device_id, busy_stream_count
 ),
 devices AS (

@@ -43,15 +43,13 @@
 CREATE MACRO stream_summary(
     time_window VARCHAR := 'capture', from_ns BIGINT := NULL, to_ns BIGINT := NULL
 ) AS TABLE
-WITH reached AS (
+WITH ops AS (
     SELECT
-        run_id, device_id, pid, context_id, stream_id, window_name,
+        run_id, device_id, pid, context_id, stream_id, window_name, window_start_ns,
         window_end_ns - window_start_ns AS window_ns, op_kind, activity,
-        start_ns, end_ns,
-        max(end_ns) OVER (
-            PARTITION BY run_id, device_id, pid, context_id, stream_id
-            ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS earlier_end_ns
+        start_ns, end_ns, stream_from_ns, stream_end_before_ns,
+        CASE WHEN start_ns > stream_end_before_ns THEN start_ns - stream_end_before_ns
+        END AS gap_ns
     FROM v1._gpu_spans(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     )
@@ -63,14 +61,18 @@ by_activity AS (
         CASE WHEN activity LIKE 'copy\_%' ESCAPE '\' THEN upper(activity[6:])
             ELSE activity END AS runs,
         count(*) AS op_count,
-        sum(greatest(end_ns - greatest(start_ns, earlier_end_ns), 0)) AS union_ns,
+        sum(end_ns - stream_from_ns) AS union_ns,
         sum(end_ns - start_ns) AS sum_ns,
         min(start_ns) AS first_ns, max(end_ns) AS last_ns,
-        sum(start_ns - earlier_end_ns) FILTER (start_ns > earlier_end_ns) AS gap_ns,
-        count(*) FILTER (start_ns > earlier_end_ns) AS gap_count,
-        max(start_ns - earlier_end_ns) AS longest_gap_ns
-    FROM reached
-    GROUP BY ALL
+        count(gap_ns) FILTER (stream_end_before_ns > window_start_ns) AS gap_count,
+        max(gap_ns) FILTER (stream_end_before_ns > window_start_ns) AS longest_gap_ns,
+        -- A gap from the window's start is one if an operation without time lies there.
+        max(gap_ns) FILTER (stream_end_before_ns = window_start_ns) AS edge_gap_ns,
+        bool_or(end_ns = window_start_ns) AS is_at_edge
+    FROM ops
+    GROUP BY
+        run_id, device_id, pid, context_id, stream_id, window_name, window_ns, op_kind,
+        activity
 ),
 streams AS (
     SELECT
@@ -89,9 +91,9 @@ streams AS (
         CAST(sum(union_ns) AS BIGINT) AS busy_union_ns,
         CAST(sum(sum_ns) AS BIGINT) AS busy_sum_ns,
         min(first_ns) AS first_ns, max(last_ns) AS last_ns,
-        CAST(coalesce(sum(gap_ns), 0) AS BIGINT) AS idle_between_ns,
         CAST(sum(gap_count) AS BIGINT) AS gap_count,
-        greatest(max(longest_gap_ns), 0) AS longest_gap_ns
+        coalesce(max(longest_gap_ns), 0) AS longest_gap_ns,
+        CASE WHEN bool_or(is_at_edge) THEN max(edge_gap_ns) END AS edge_gap_ns
     FROM by_activity
     GROUP BY run_id, device_id, pid, context_id, stream_id, window_name, window_ns
 )
@@ -106,6 +108,8 @@ SELECT
     CAST(coalesce(other_copy_count, 0) AS BIGINT) AS other_copy_count,
     CAST(coalesce(memset_count, 0) AS BIGINT) AS memset_count,
     busy_union_ns, busy_sum_ns, 100.0 * busy_union_ns / window_ns AS busy_pct,
-    first_ns, last_ns, idle_between_ns, gap_count, longest_gap_ns
+    first_ns, last_ns, last_ns - first_ns - busy_union_ns AS idle_between_ns,
+    gap_count + CAST(edge_gap_ns IS NOT NULL AS BIGINT) AS gap_count,
+    greatest(longest_gap_ns, edge_gap_ns) AS longest_gap_ns
 FROM streams
 ORDER BY run_id, device_id, pid, context_id, stream_id;

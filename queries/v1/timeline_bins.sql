@@ -33,27 +33,18 @@ CREATE MACRO timeline_bins(
     time_window VARCHAR := 'capture', from_ns BIGINT := NULL, to_ns BIGINT := NULL,
     bins BIGINT := 300
 ) AS TABLE
-WITH reached AS (
+WITH spans AS MATERIALIZED (
     SELECT
         run_id, device_id, pid, context_id, stream_id, activity, start_ns, end_ns,
-        greatest(start_ns, max(end_ns) OVER (
-            PARTITION BY run_id, device_id, pid, context_id, stream_id
-            ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        )) AS uncovered_from_ns
+        stream_from_ns
     FROM v1._gpu_spans(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     )
 ),
-spans AS MATERIALIZED (
-    SELECT
-        run_id, device_id, pid, context_id, stream_id, activity, start_ns, end_ns,
-        least(uncovered_from_ns, end_ns) AS uncovered_from_ns
-    FROM reached
-),
 streams AS (
     SELECT
         run_id, device_id, pid, context_id, stream_id,
-        sum(end_ns - uncovered_from_ns) AS busy_ns
+        sum(end_ns - stream_from_ns) AS busy_ns
     FROM spans
     GROUP BY run_id, device_id, pid, context_id, stream_id
 ),
@@ -92,7 +83,7 @@ lanes AS MATERIALIZED (
 -- Bin i begins at i * window_ns // bin_count; this is its inverse.
 placed AS (
     SELECT
-        lanes.run_id, lanes.lane, activity, start_ns, end_ns, uncovered_from_ns,
+        lanes.run_id, lanes.lane, activity, start_ns, end_ns, stream_from_ns,
         CAST(
             (CAST(start_ns - window_start_ns + 1 AS HUGEINT) * bin_count - 1)
             // window_ns AS BIGINT
@@ -130,7 +121,7 @@ cells AS MATERIALIZED (
 cut AS (
     SELECT
         run_id, lane, activity, first_bin AS bin, end_ns - start_ns AS op_ns,
-        end_ns - uncovered_from_ns AS added_ns
+        end_ns - stream_from_ns AS added_ns
     FROM placed
     WHERE last_bin = first_bin
     UNION ALL
@@ -138,11 +129,11 @@ cut AS (
         spanning.run_id, spanning.lane, spanning.activity, spanning.bin,
         least(end_ns, bin_end_ns) - greatest(start_ns, bin_start_ns),
         greatest(
-            least(end_ns, bin_end_ns) - greatest(uncovered_from_ns, bin_start_ns), 0
+            least(end_ns, bin_end_ns) - greatest(stream_from_ns, bin_start_ns), 0
         )
     FROM (
         SELECT
-            run_id, lane, activity, start_ns, end_ns, uncovered_from_ns,
+            run_id, lane, activity, start_ns, end_ns, stream_from_ns,
             unnest(range(first_bin, last_bin + 1)) AS bin
         FROM placed
         WHERE last_bin > first_bin

@@ -47,6 +47,10 @@ class Ask:
         return self.name or self.query
 
 
+GROUND = (Ask("_gpu_sweep"), Ask("_stream_sets", {"time_window": FOCUS}))
+"""The sweeps that several answers stand on: each runs once for the whole report."""
+
+
 class Answers:
     """The answers of a session, and the view of one run at a time on them."""
 
@@ -57,6 +61,8 @@ class Answers:
         session.con.execute("CREATE SCHEMA answer")
         found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
+        for ask in GROUND:
+            self._pin(ask)
 
     def look_at(self, run: Run) -> None:
         """Makes `run` the one that every further SQL is about."""
@@ -73,7 +79,8 @@ class Answers:
 
     def query_of(self, ask: Ask) -> Query:
         """The query that an answer comes from, our own of that name."""
-        return queries.find(self._session.catalog, f"{VERSION}.{ask.query}")
+        name = f"{VERSION}.{ask.query}"
+        return next(q for q in self._session.catalog.values() if q.qualified == name)
 
     def call(self, ask: Ask) -> str:
         """The SQL that gives the answer for the run at hand."""
@@ -140,8 +147,29 @@ class Answers:
             ]
         return " UNION ALL ".join(arms)
 
+    def _pin(self, ask: Ask) -> None:
+        """Runs a private query once; every further call of it reads the answer."""
+        con = self._session.con
+        con.execute(f"CREATE TABLE answer.{ask.table} AS {self._create(ask)}")
+        params = self.query_of(ask).params
+        declared = ", ".join(f"{p.name} {p.type} := {p.default}" for p in params)
+        text = f"FROM answer.{ask.table}"
+        if params:
+            text += f" WHERE {_same_window()}"
+        con.execute(
+            f"CREATE OR REPLACE MACRO {VERSION}.{ask.table}({declared}) AS TABLE {text}"
+        )
+
     def _view(self, ask: Ask, run: Run) -> None:
         self._session.con.execute(
             f"CREATE OR REPLACE TEMP VIEW {ask.table} AS "
             f"FROM answer.{ask.table} WHERE run_id = '{run.run_id}'"
         )
+
+
+def _same_window() -> str:
+    """SQL that fails for another window than an answer of `FOCUS` was made with."""
+    return (
+        "CASE WHEN time_window IN ('steps', 'gpu') AND coalesce(from_ns, to_ns) IS NULL "
+        "THEN true ELSE error('this window was not swept') END"
+    )

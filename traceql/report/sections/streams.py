@@ -53,7 +53,7 @@ SECTION = Section(
         Figure(
             id="stream-overlap",
             title="Pairs of streams that overlap",
-            ask=Ask("stream_overlap"),
+            ask=Ask("stream_overlap", {"time_window": FOCUS}),
             columns={
                 "device_id": "Device",
                 "a_stream": "Stream a",
