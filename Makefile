@@ -45,6 +45,7 @@ types: $(READY) ## Check types
 
 bench: $(READY) ## Measure against the floor and against peers
 	$(BIN)/python -m benchmarks.nsight
+	$(BIN)/python -m benchmarks.trace_json
 
 golden: $(READY) ## Write the golden files anew; read the diff before committing
 	TRACEQL_GOLDEN=write $(BIN)/pytest -n 2

@@ -13,7 +13,8 @@ import duckdb
 from adbc_driver_sqlite import dbapi
 
 from traceql.importers import nsight_sqlite
-from traceql.importers._sqlite import SqliteSource, declared, uri
+from traceql.importers._sqlite import SqliteSource, uri
+from traceql.importers._tables import declared
 from traceql.mapping import read_mapping
 
 _CHUNK_ROWS = 500_000
@@ -29,15 +30,12 @@ def scan(path: Path, threads: int) -> None:
     phases = read_mapping(folder / "nsight_sqlite.sql")
     statements = []
     for name in {s for phase in phases for s in phase.chunked()}:
-        bounds = source.rowids(name)
-        if bounds is None:
-            continue
         present = source.columns(name)
         columns = [f'"{c}"' for c in relations[name].columns if c in present]
-        for low in range(bounds[0], bounds[1] + 1, _CHUNK_ROWS):
+        for low, high in source.chunks(name, _CHUNK_ROWS):
             statements.append(
                 f'SELECT rowid, {", ".join(columns)} FROM "{name}" '
-                f"WHERE rowid BETWEEN {low} AND {low + _CHUNK_ROWS - 1}"
+                f"WHERE rowid BETWEEN {low} AND {high}"
             )
 
     def read(statement: str) -> None:

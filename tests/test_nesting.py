@@ -99,3 +99,54 @@ def test_a_thousand_deep(depth: int) -> None:
             "SELECT count(*) FROM nested WHERE depth = id "
             "AND parent_id IS NOT DISTINCT FROM nullif(id - 1, -1) AND NOT crossing"
         ).fetchall() == [(depth,)]
+
+
+# Kind, thread, start, length: what seeks an operation has no kind of its own.
+_KINDS = ("op", "slice", "annotation", None)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(_KINDS), st.integers(0, 1), st.integers(0, 12),
+            st.integers(0, 8),
+        ),
+        max_size=9,
+    )
+)  # fmt: skip
+def test_kinds_have_depths_of_their_own(
+    rows: list[tuple[str | None, int, int, int]],
+) -> None:
+    """Against a climb over the parents: depth by kind, and the innermost operation."""
+    parents = _nested([(tid, start, length) for _, tid, start, length in rows])
+    with duckdb.connect() as con:
+        con.execute(
+            "CREATE TABLE r (id BIGINT, pid BIGINT, tid BIGINT, ts_ns BIGINT, "
+            "end_ns BIGINT, kind VARCHAR, seeks BOOLEAN)"
+        )
+        for number, (kind, tid, start, length) in enumerate(rows):
+            con.execute(
+                "INSERT INTO r VALUES (?, 1, ?, ?, ?, ?, ?)",
+                [number, tid, start, start + length, kind, kind is None],
+            )
+        nest(con, "r")
+        found = {
+            id_: (parent, depth, op)
+            for id_, parent, depth, op in con.execute(
+                "SELECT id, parent_id, depth, op_id FROM nested"
+            ).fetchall()
+        }
+    for number, (kind, *_) in enumerate(rows):
+        above = []
+        at = parents[number][0]
+        while at is not None:
+            above.append(at)
+            at = parents[at][0]
+        parent, depth, op = found[number]
+        assert parent == parents[number][0]
+        if kind is not None:
+            assert depth == sum(rows[a][0] == kind for a in above)
+            assert op is None
+        else:
+            assert op == next((a for a in above if rows[a][0] == "op"), None)

@@ -350,10 +350,10 @@ def test_unknown_and_missing_parameters_are_usage_errors(tmp_path: Path) -> None
 
 
 def test_kernel_class_follows_the_rules_in_their_order(tmp_path: Path) -> None:
-    rules = tmp_path / "rules.csv"
+    rules = tmp_path / "kernel_class.csv"
     rules.write_text("class,pattern,source\nfirst,(?i)it's|ab,x\nsecond,a,x\n")
     with duckdb.connect() as connection:
-        connection.execute(queries.kernel_class_sql(rules))
+        connection.execute(queries.rules_sql(rules))
         names = ["IT'S", "abc", "a", "zz", None]
         found = [
             connection.execute("SELECT v1.kernel_class(?)", [n]).fetchone()
@@ -362,9 +362,10 @@ def test_kernel_class_follows_the_rules_in_their_order(tmp_path: Path) -> None:
     assert found == [("first",), ("first",), ("second",), ("unknown",), (None,)]
 
 
-def test_no_rule_of_ours_matches_nothing() -> None:
-    path = resources.queries_dir() / "v1" / "rules" / "kernel_class.csv"
+@pytest.mark.parametrize("rules", ["kernel_class", "kernel_precision"])
+def test_no_rule_of_ours_matches_nothing(rules: str) -> None:
+    path = resources.queries_dir() / "v1" / "rules" / f"{rules}.csv"
     with duckdb.connect() as connection:
-        connection.execute(queries.kernel_class_sql(path))
-        row = connection.execute("SELECT v1.kernel_class('')").fetchone()
+        connection.execute(queries.rules_sql(path))
+        row = connection.execute(f"SELECT v1.{rules}('')").fetchone()
     assert row == ("unknown",)

@@ -157,6 +157,12 @@ def test_own_queries_come_first(two_runs: traceql.Store, tmp_path: Path) -> None
     assert "median_ns" in session.query("v1.kernel_totals").columns
 
 
+def test_a_session_holds_no_rows_of_its_own(two_runs: traceql.Store) -> None:
+    """All that it shows are views; what the macros were made over is gone."""
+    con = two_runs.session("all").con
+    assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == []
+
+
 def test_the_script_shows_the_same(two_runs: traceql.Store) -> None:
     """Another DuckDB that runs the script answers as the session does."""
     session = two_runs.session("all")
@@ -180,7 +186,7 @@ def test_an_endless_statement_can_be_interrupted(two_runs: traceql.Store) -> Non
     asking = threading.Thread(target=ask)
     asking.start()
     while asking.is_alive():
-        session.con.interrupt()
+        session.interrupt()
         time.sleep(0.05)
     assert "INTERRUPT" in str(done[0]).upper()
     assert len(session.sql("SELECT 1")) == 1

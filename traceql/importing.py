@@ -53,28 +53,38 @@ class Options:
     Attributes:
         label: The user's name for the run.
         tags: The user's tags.
+        job: Name of the job that the runs are ranks of.
         format: Importer to use instead of detection.
         force: Import again what is present.
         strict: Lost data is an error.
         keep_environment: Keep host name and environment.
         redact: Replace home directories in names.
+        with_samples: Import CPU samples, scheduling and call chains too.
+        nsys: The nsys to read Nsight reports with; None: TRACEQL_NSYS, or look for one.
+        nsys_timeout_s: Seconds that it may take; None: by the report's size.
         memory_limit: DuckDB's limit during the import; the process needs more.
         threads: Threads of one import.
     """
 
     label: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    job: str | None = None
     format: str | None = None
     force: bool = False
     strict: bool = False
     keep_environment: bool = False
     redact: bool = False
+    with_samples: bool = False
+    nsys: str | None = None
+    nsys_timeout_s: float | None = None
     memory_limit: str = "500MB"
     threads: int = 2
 
     def kept(self) -> dict[str, Any]:
         """The options that change what the run holds."""
-        return {"keep_environment": self.keep_environment, "redact": self.redact}
+        kept = {"keep_environment": self.keep_environment, "redact": self.redact}
+        # Named only where asked for: runs of before the option are not other runs.
+        return kept | ({"with_samples": True} if self.with_samples else {})
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,7 @@ def import_source(
     present = store.find(source.run_id)
     if present is not None and not options.force:
         return _present(source, importer, options, present)
+    seen = source.fingerprint
     diagnostics = Diagnostics()
     tables = schema.load()
     with (
@@ -142,8 +153,19 @@ def import_source(
             progress=partial(progress, source.uri) if progress else _silent,
             threads=options.threads,
             keep_environment=options.keep_environment,
+            with_samples=options.with_samples,
+            nsys=options.nsys,
+            nsys_timeout_s=options.nsys_timeout_s,
+            source=source.member or source.uri,
         )
         facts = importer.read(source.path, con, context)
+        diagnostics.add(
+            "cut_archive",
+            "data_loss",
+            "The compressed file is cut or damaged: what came before is imported.",
+            count=1 if source.cut else 0,
+            example=source.cut,
+        )
         lost = diagnostics.lost_data()
         if options.strict and lost:
             raise DataLoss(
@@ -164,6 +186,7 @@ def import_source(
                 "sha256": source.sha256,
                 "bytes": source.bytes,
                 "member": source.member,
+                "fingerprint": seen,
             },
             label=options.label,
             tags=options.tags,
@@ -202,6 +225,8 @@ def _present(
             notes.append("it was made with other options; --force imports it again")
         if options.tags or options.label:
             notes.append("tags and label are unchanged; traceql runs tag sets them")
+        if options.job:
+            notes.append("its job is unchanged; --force imports it again")
     return Outcome(source.uri, "present", run=run, notes=["; ".join(notes)])
 
 
@@ -271,6 +296,7 @@ def _write_run(
     row = {
         **facts,
         "label": options.label,
+        "job": options.job or facts.get("job"),
         "source_uri": source.uri,
         "source_sha256": source.sha256,
         "source_bytes": source.bytes,

@@ -6,8 +6,8 @@ Invariant: one bad source stops no other; every name has its outcome.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
@@ -22,11 +22,12 @@ from traceql.errors import (
     UsageError,
 )
 from traceql.importing import Options, Outcome, Progress, import_source
-from traceql.recognise import refusal
+from traceql.recognise import foreign_capture, is_damaged, refusal
+from traceql.siblings import one_of_each
 from traceql.sources import Named, Source
 
 if TYPE_CHECKING:
-    from traceql.store import Store
+    from traceql.store import Run, Store
 
 __all__ = ["Options", "Outcome", "ingest"]
 
@@ -36,7 +37,9 @@ def ingest(
     names: Sequence[str | Path],
     *,
     jobs: int = 1,
+    resume: bool = False,
     progress: Progress | None = None,
+    tell: Callable[[Outcome], None] | None = None,
     **options: Any,
 ) -> list[Outcome]:
     """Imports sources into a store.
@@ -45,7 +48,11 @@ def ingest(
         store: The store.
         names: Files, folders, globs, URLs, or `-` for standard input.
         jobs: Processes to import several sources with.
-        progress: Called with a source's name and the share of it that is done.
+        resume: Do not even read what a run of the store was made of: the same path,
+            size and time of change.
+        progress: Called with a source's name and the share of it that is done; where
+            there are several, with an empty name and the share of all.
+        tell: Called with each outcome as soon as it is known.
         options: Fields of `Options`.
 
     Returns:
@@ -57,45 +64,95 @@ def ingest(
     """
     chosen = _options(options)
     store.create()
+    known = importers.registry()
+
+    def is_capture(folder: Path) -> bool:
+        head = importers.read_head(folder)
+        return bool(importers.detect(head, known) or foreign_capture(head))
+
     work: list[Named | Outcome] = []
     for name in map(str, names):
         try:
-            work += sources.expand([name])
+            found = sources.expand([name], is_capture)
+            # A forced format is for every file.
+            work += found if chosen.format else one_of_each(found, known)
         except TraceQLError as error:
             work.append(Outcome(name, "failed", error=error))
+    if resume and not chosen.force:
+        runs = _by_fingerprint(store)
+        work = [
+            w if isinstance(w, Outcome) else _unchanged(w, runs, chosen) for w in work
+        ]
     items = list(dict.fromkeys(w for w in work if isinstance(w, Named)))
-    if jobs > 1 and len(items) > 1:
-        done = _in_processes(store, chosen, items, jobs, progress)
-    else:
-        done = {i: _ingest_named(store, chosen, i, progress) for i in items}
+    told = tell or _untold
+    for outcome in work:
+        if isinstance(outcome, Outcome):
+            told(outcome)
+    done: dict[Named, list[Outcome]] = {}
+    for item, made in _batches(store, chosen, items, jobs, progress):
+        done[item] = made
+        for outcome in made:
+            told(outcome)
+        if progress is not None and len(items) > 1:
+            progress("", len(done) / len(items))
     outcomes: list[Outcome] = []
     for piece in work:
         outcomes += [piece] if isinstance(piece, Outcome) else done.pop(piece, [])
-    return outcomes or [_nothing_there(names)]
+    if not outcomes:
+        outcomes = [_nothing_there(names)]
+        told(outcomes[0])
+    return outcomes
 
 
-def _in_processes(
+def _untold(_: Outcome) -> None:
+    """For callers who wait for the list."""
+
+
+def _by_fingerprint(store: Store) -> dict[str, Run]:
+    """The runs by what their files looked like; archives hold several runs."""
+    return {
+        str(run.source["fingerprint"]): run
+        for run in store.runs()
+        if run.source.get("fingerprint") and run.source.get("member") is None
+    }
+
+
+def _unchanged(
+    item: Named, runs: Mapping[str, Run], options: Options
+) -> Named | Outcome:
+    if not runs or item.uri == "-" or "://" in item.uri:
+        return item
+    run = runs.get(sources.fingerprint(Path(item.uri)))
+    # Other options make another run of the same file: that is told on reading it.
+    if run is None or run.manifest.options != options.kept():
+        return item
+    note = "unchanged since it was imported, not read again"
+    return Outcome(item.uri, "present", run=run, notes=[note])
+
+
+def _batches(
     store: Store,
     options: Options,
     items: list[Named],
     jobs: int,
     progress: Progress | None,
-) -> dict[Named, list[Outcome]]:
-    """Imports each item in one of `jobs` processes, which share the threads."""
+) -> Iterator[tuple[Named, list[Outcome]]]:
+    """Imports each item, in one of `jobs` processes, which share the threads."""
     jobs = min(jobs, len(items))
+    if jobs < 2:
+        for item in items:
+            yield item, _ingest_named(store, options, item, progress)
+        return
     shared = replace(options, threads=max(1, options.threads // jobs))
-    done = {}
     # Fresh processes: neither DuckDB nor Arrow survives a fork.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        batches = {i: pool.submit(_ingest_named, store, shared, i) for i in items}
-        for item, batch in batches.items():
+        batches = {pool.submit(_ingest_named, store, shared, i): i for i in items}
+        for batch in as_completed(batches):
+            item = batches[batch]
             try:
-                done[item] = batch.result()
+                yield item, batch.result()
             except BrokenProcessPool:
-                done[item] = [Outcome(item.uri, "failed", error=_killed(item))]
-            if progress is not None:
-                progress(item.uri, 1.0)
-    return done
+                yield item, [Outcome(item.uri, "failed", error=_killed(item))]
 
 
 def _killed(item: Named) -> ImportFailed:
@@ -146,7 +203,7 @@ def _ingest_named(
                 outcomes.append(_nothing_there([item.uri]))
     except TraceQLError as error:
         outcomes.append(Outcome(item.uri, "failed", error=error))
-    return outcomes
+    return [replace(o, notes=[*o.notes, *item.notes]) for o in outcomes]
 
 
 def _attempt(
@@ -160,8 +217,15 @@ def _attempt(
     try:
         importer = _importer(options, source)
         if importer is None:
-            if not passing:
-                raise refusal(source.uri, importers.read_head(source.path))
+            head = importers.read_head(source.path)
+            if source.cut and not passing:
+                raise ImportFailed(
+                    f"{source.uri}: the archive is damaged: {source.cut}",
+                    hint="Fetch the file again.",
+                )
+            # A capture that cannot be read is never passed over in silence.
+            if not passing or foreign_capture(head) or is_damaged(head):
+                raise refusal(source.uri, head)
             return
         outcome = import_source(store, options, source, importer, progress)
     except TraceQLError as error:

@@ -14,6 +14,10 @@ A mapping file is plain SQL cut into blocks by header comments:
     -- @diagnostic CODE SEVERITY MESSAGE      SELECT count, example
     -- @findings                     SELECT code, severity, count, message, example
 
+A header of a chunked block may end in IF OPTION: the source is read only where the
+user asked for it, as `-- @stage FROM SAMPLING_CALLCHAINS IF with_samples`. Where a
+mapping takes several files, phases of one name are one phase, in the files' order.
+
 Invariant: the meaning of a format stands in its mapping file; a reader only brings
 the source's relations in front of it.
 """
@@ -39,6 +43,7 @@ class Block:
         sql: The statement, without a trailing semicolon.
         table: Schema table that it fills (rows, beside).
         source: Source relation whose chunks it reads; empty: run once.
+        option: Option of the import that it waits for; empty: it always runs.
         code: Code of the finding (diagnostic).
         severity: Severity of the finding (diagnostic).
         message: What the finding means (diagnostic).
@@ -48,6 +53,7 @@ class Block:
     sql: str
     table: str = ""
     source: str = ""
+    option: str = ""
     code: str = ""
     severity: Severity = "info"
     message: str = ""
@@ -75,15 +81,17 @@ class Phase:
 
 def _block(header: re.Match[str], sql: str, where: str) -> Block:
     kind, rest = header["kind"], header["rest"].strip()
-    words = rest.split()
+    words, option = rest.split(), ""
+    if kind in ("stage", "rows") and len(words) > 3 and words[-2] == "IF":
+        words, option = words[:-2], words[-1]
     if kind in ("prepare", "nest", "run", "findings"):
         return Block(kind, sql)
     if kind == "stage" and len(words) == 2 and words[0] == "FROM":
-        return Block(kind, sql, source=words[1])
+        return Block(kind, sql, source=words[1], option=option)
     if kind in ("rows", "beside") and len(words) == 1:
         return Block(kind, sql, table=words[0])
     if kind == "rows" and len(words) == 3 and words[1] == "FROM":
-        return Block(kind, sql, table=words[0], source=words[2])
+        return Block(kind, sql, table=words[0], source=words[2], option=option)
     if kind == "diagnostic" and len(words) > 2:
         code, severity, message = rest.split(maxsplit=2)
         return Block(
@@ -92,13 +100,21 @@ def _block(header: re.Match[str], sql: str, where: str) -> Block:
     raise ValueError(f"{where}: bad header: -- @{kind} {rest}")
 
 
-def read_mapping(path: Path) -> list[Phase]:
-    """Reads a mapping file.
+def read_mapping(*paths: Path) -> list[Phase]:
+    """Reads a mapping: one file, or several that add to one another's phases.
 
     Raises:
         ValueError: A header is malformed; the message names file and line.
     """
-    phases = [Phase("start")]
+    phases: dict[str, Phase] = {}
+    for path in paths:
+        for name, blocks in _read(path):
+            phases.setdefault(name, Phase(name)).blocks.extend(blocks)
+    return list(phases.values())
+
+
+def _read(path: Path) -> list[tuple[str, list[Block]]]:
+    phases: list[tuple[str, list[Block]]] = [("start", [])]
     header: re.Match[str] | None = None
     lines: list[str] = []
     where = path.name
@@ -106,7 +122,7 @@ def read_mapping(path: Path) -> list[Phase]:
     def close() -> None:
         if header is not None and header["kind"] != "phase":
             sql = "\n".join(lines).strip().removesuffix(";")
-            phases[-1].blocks.append(_block(header, sql, where))
+            phases[-1][1].append(_block(header, sql, where))
 
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match = _HEADER.match(line)
@@ -117,6 +133,6 @@ def read_mapping(path: Path) -> list[Phase]:
         where = f"{path.name}:{number}"
         header, lines = match, []
         if match["kind"] == "phase":
-            phases.append(Phase(match["rest"].strip()))
+            phases.append((match["rest"].strip(), []))
     close()
     return phases

@@ -39,15 +39,16 @@ __all__ = [
     "discover",
     "find",
     "install",
-    "kernel_class_sql",
     "missing_input",
     "prelude_sql",
+    "rules_sql",
     "search_path",
 ]
 
 USER = "user"
 """The DuckDB schema of the user's own queries."""
 
+_CALL = re.compile(r"(?:\b(\w+)\s*\.\s*)?\b(\w+)\s*\(")
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT"}
 _FLOATS = {"FLOAT", "DOUBLE"}
 _BOOLEANS = {"true": True, "yes": True, "1": True}
@@ -120,14 +121,7 @@ def _number(version: str) -> int:
 
 def _sorted(queries: Mapping[str, Query], order: list[str]) -> list[Query]:
     """Callees first: DuckDB binds a macro when it is created."""
-    word = re.compile(r"(?:\b(\w+)\s*\.\s*)?\b(\w+)\s*\(")
-    calls: dict[str, list[str]] = {}
-    for query in queries.values():
-        called: set[str] = set()
-        for schema, name in word.findall(bare_sql(query.body)):
-            homes = [schema] if schema else order
-            called |= set([q for v in homes if (q := f"{v}.{name}") in queries][:1])
-        calls[query.qualified] = sorted(called)
+    calls = {name: _callees(query, queries, order) for name, query in queries.items()}
     try:
         names = list(TopologicalSorter(calls).static_order())
     except CycleError as error:
@@ -135,6 +129,35 @@ def _sorted(queries: Mapping[str, Query], order: list[str]) -> list[Query]:
             f"queries call each other in a circle: {' -> '.join(error.args[1])}"
         ) from None
     return [queries[name] for name in names]
+
+
+def _callees(query: Query, queries: Mapping[str, Query], order: list[str]) -> list[str]:
+    """Qualified names of what a query calls, sorted."""
+    called: set[str] = set()
+    for schema, name in _CALL.findall(bare_sql(query.body)):
+        homes = [schema] if schema else order
+        called |= set([q for v in homes if (q := f"{v}.{name}") in queries][:1])
+    return sorted(called)
+
+
+def with_callees(catalog: Mapping[str, Query], wanted: Iterable[str]) -> set[str]:
+    """Keys of the catalogue that stand behind some of them: they, and what they call.
+
+    Args:
+        catalog: What `discover` gave.
+        wanted: Keys of it.
+    """
+    keys = {query.qualified: key for key, query in catalog.items()}
+    queries = {query.qualified: query for query in catalog.values()}
+    order = _versions(catalog.values())
+    found: set[str] = set()
+    left = list(wanted)
+    while left:
+        key = left.pop()
+        if key not in found:
+            found.add(key)
+            left += [keys[name] for name in _callees(catalog[key], queries, order)]
+    return found
 
 
 def search_path(catalog: Mapping[str, Query]) -> str:
@@ -151,12 +174,17 @@ def create_sql(catalog: Mapping[str, Query]) -> str:
 
 
 def prelude_sql(catalog: Mapping[str, Query]) -> str:
-    """What comes before the tables and views: schemas, search path, kernel_class."""
+    """What comes before the tables and views: settings, schemas, search path, rules.
+
+    DuckDB loops over the right side of an ASOF join where it expects few rows on the
+    left, and often expects too few: of millions that is minutes.
+    """
     versions = _versions(catalog.values())
     return (
-        "".join(f"CREATE SCHEMA IF NOT EXISTS {version};\n" for version in versions)
+        "SET asof_loop_join_threshold = 0;\n"
+        + "".join(f"CREATE SCHEMA IF NOT EXISTS {version};\n" for version in versions)
         + f"SET search_path = '{search_path(catalog)}';\n"
-        + kernel_class_sql()
+        + "".join(map(rules_sql, _rules()))
     )
 
 
@@ -175,28 +203,32 @@ def install(con: duckdb.DuckDBPyConnection, catalog: Mapping[str, Query]) -> Non
             raise QueryError(f"{query.path}: {error}") from error
 
 
-def kernel_class_sql(rules_csv: Path | None = None) -> str:
-    """The macro `v1.kernel_class(name)`: the class of a kernel by its name.
+def _rules() -> list[Path]:
+    return sorted((resources.queries_dir() / "v1" / "rules").glob("*.csv"))
 
-    The rules' order is their precedence; no match is 'unknown', NULL stays NULL.
-    The schema's views need it. It says regexp_extract and not regexp_matches, since
-    DuckDB runs that once per distinct name of a dictionary-encoded column: 0.1 s and
-    not 7 s for two million kernels.
+
+def rules_sql(rules_csv: Path) -> str:
+    """The macro `v1.<file's name>(name)`: what a kernel's name says, by rules.
+
+    `kernel_class` and `kernel_precision` are such. The rules' order is their
+    precedence; no match is 'unknown', NULL stays NULL. The schema's views need
+    `kernel_class`. It says regexp_extract and not regexp_matches, since DuckDB runs
+    that once per distinct name of a dictionary-encoded column: 0.1 s and not 7 s for
+    two million kernels.
 
     Args:
-        rules_csv: Columns class, pattern (a regular expression that must find some
-            text), source; ours if None.
+        rules_csv: Columns answer (of any name), pattern (a regular expression that must
+            find some text), source.
     """
-    path = rules_csv or resources.queries_dir() / "v1" / "rules" / "kernel_class.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rules = [(row["class"], row["pattern"]) for row in csv.DictReader(file)]
+    with rules_csv.open(encoding="utf-8", newline="") as file:
+        _, *rules = csv.reader(file)
     arms = "".join(
-        f"    WHEN regexp_extract(name, {_text(pattern)}) <> '' THEN {_text(class_)}\n"
-        for class_, pattern in rules
+        f"    WHEN regexp_extract(name, {_text(pattern)}) <> '' THEN {_text(answer)}\n"
+        for answer, pattern, _ in rules
     )
     return (
         "CREATE SCHEMA IF NOT EXISTS v1;\n"
-        "CREATE OR REPLACE MACRO v1.kernel_class(name) AS CASE\n"
+        f"CREATE OR REPLACE MACRO v1.{rules_csv.stem}(name) AS CASE\n"
         "    WHEN name IS NULL THEN NULL\n"
         f"{arms}    ELSE 'unknown'\nEND;\n"
     )

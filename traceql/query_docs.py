@@ -1,13 +1,16 @@
 """The catalogue of queries as Markdown: queries/README.md.
 
-Invariant: everything in it comes from the queries' headers, and the same queries give
-the same bytes.
+Invariant: everything in it comes from the queries' headers and from the list of nsys
+reports beside them, and the same queries give the same bytes.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from traceql.resources import queries_dir
 
 if TYPE_CHECKING:
     from traceql.query_file import Query
@@ -37,7 +40,41 @@ def catalogue_markdown(catalog: Mapping[str, Query]) -> str:
         for query in queries
     ]
     parts = [_INTRODUCTION, "\n".join(overview), *(_section(q) for q in queries)]
+    parts.append(_nsys_section({query.name for query in queries}))
     return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def nsys_reports() -> list[dict[str, str]]:
+    """Every report of `nsys stats` and `nsys analyze` that is not graphics.
+
+    Each with its `tool`, `report`, the name it had `formerly`, the queries or tables
+    that are `ours` (with spaces between), `how` ours stands to it, and `why`.
+    """
+    path = queries_dir() / "nsys_reports.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _nsys_section(names: set[str]) -> str:
+    lines = [
+        "## Reports of nsys",
+        "",
+        "Every report of `nsys stats` and `nsys analyze` that is not about graphics. "
+        "*Same* and *better* are equal to it on the captures compared, but for what "
+        "the last column says.",
+        "",
+        "| nsys | report | formerly | ours | | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in nsys_reports():
+        ours = ", ".join(
+            f"[`{name}`](#{name})" if name in names else f"table `{name}`"
+            for name in row["ours"].split()
+        )
+        formerly = f"`{row['formerly']}`" if row["formerly"] else ""
+        cells = (row["tool"], f"`{row['report']}`", formerly, ours)
+        lines.append(f"| {' | '.join(cells)} | {row['how']} | {_cell(row['why'])} |")
+    return "\n".join(lines)
 
 
 def _section(query: Query) -> str:

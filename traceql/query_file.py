@@ -35,7 +35,9 @@ _TAGS = ("title", "param", "column", "key", "chart", "requires", "since")
 _REPEATED = ("param", "column", "requires")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _MACRO = re.compile(r"\s*CREATE\s+MACRO\s+(?P<name>\w+)\s*(?=\()", re.IGNORECASE)
-_TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[\s\S]")
+_TOKEN = re.compile(
+    r"--[^\n]*|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[^-'\"()\[\],;]+|[\s\S]"
+)
 
 
 @dataclass(frozen=True)
@@ -330,7 +332,7 @@ def _split(params_sql: str) -> list[str]:
 
 
 def _tokens(sql: str, start: int) -> Iterator[tuple[int, str]]:
-    """Comments and quoted text as one token each; else character by character."""
+    """Comments, quoted text and what has no mark in it as one token each."""
     for found in _TOKEN.finditer(sql, start):
         yield found.start(), found[0]
 

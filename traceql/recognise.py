@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from traceql.errors import UnrecognisedInput
+from traceql.foreign_json import foreign_json
 from traceql.importers import Head
 
+_EXPORT = "Import the report itself, or export it so: nsys export --type sqlite REPORT"
+_SQLITE = b"SQLite format 3\x00"
+_ENDINGS = (".sqlite", ".nsys-rep", ".qdrep")
+_STREAM = b"U3w[END]NVIDIA Nsight Systems Stream "
+_ARROW = b"\xff\xff\xff\xff"
+_HDF = b"\x89HDF\r\n\x1a\n"
+# How nsys's dumps of a report begin: its string table.
+_JSON_DUMP = b'{"data":["[Unknown]","'
+_TEXT_DUMP = b'data: "[Unknown]"'
+
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
-    (
-        b"NVIDIA Tegra Profiler Report",
-        "a Nsight Systems report",
-        "Export it first: nsys export --type sqlite FILE",
-    ),
     (
         b"version https://git-lfs",
         "a git-LFS pointer, not the file itself",
@@ -18,21 +27,64 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
     ),
     (b"<!DOCTYPE", "an HTML page", "Download the file itself, not its page."),
     (b"<html", "an HTML page", "Download the file itself, not its page."),
-    (b"PAR1", "a Parquet file", "TraceQL imports captures; query Parquet in DuckDB."),
-    (b"QUADD", "a raw Nsight Systems stream", "Make a report of it: QdstrmImporter."),
+    (
+        _HDF,
+        "an HDF5 file",
+        "TraceQL reads none; if it is an export of nsys: " + _EXPORT,
+    ),
 )
+
+
+# Tables that TensorFlow's profiler made of a profile: HOST.kernel_stats.pb.
+_TABLE = re.compile(
+    r"\.(?:input_pipeline|kernel_stats|memory_profile|op_profile|overview_page|pod_viewer"
+    r"|tensorflow_stats|tf_data_bottleneck)(?:\.pb|\.json(?:\.gz)?)$"
+)
+
+
+def foreign_capture(head: Head) -> tuple[str, str] | None:
+    """What a capture is that TraceQL does not read, and what to do; else None."""
+    data = head.data
+    if data.startswith(_STREAM) or head.name.endswith(".qdstrm"):
+        version = re.match(rb"[\d.]+", data.removeprefix(_STREAM))
+        nsys = f"nsys {version[0].decode()}" if version else "the nsys that wrote it"
+        return (
+            "a raw Nsight Systems stream, not yet a report",
+            f"Make the report with {nsys}, QdstrmImporter --input-file {head.name}, "
+            "and import that.",
+        )
+    if "StringIds.arrow" in head.entries:
+        return "a Nsight Systems export as Arrow files, which TraceQL does not read", (
+            _EXPORT
+        )
+    for name, found in (
+        ("as Arrow", data.startswith(_ARROW) and b"table_name" in data[:4096]),
+        ("as HDF5, which loses NULLs", data.startswith(_HDF) and b"StringIds" in data),
+        ("as JSON, a dump without documentation", data.startswith(_JSON_DUMP)),
+        ("as text, a dump without documentation", data.startswith(_TEXT_DUMP)),
+    ):
+        if found:
+            return f"a Nsight Systems export {name}: TraceQL does not read it", _EXPORT
+    return None
+
+
+def is_damaged(head: Head) -> bool:
+    """Whether it was to be a capture: a database cut short, an export that is empty."""
+    if not head.data:
+        return head.path.is_file() and head.path.suffix in _ENDINGS
+    return head.data.startswith(_SQLITE) and not head.sqlite_tables
 
 
 def refusal(uri: str, head: Head) -> UnrecognisedInput:
     """The error for a file that no importer takes, naming its kind where known."""
-    if not head.data:
+    if head.path.is_file() and not head.data:
         return UnrecognisedInput(f"{uri}: an empty file", hint="Record it again.")
-    if head.name.endswith(".qdstrm"):
-        return UnrecognisedInput(
-            f"{uri}: a raw Nsight Systems stream",
-            hint="Turn it into a report with QdstrmImporter, then export that.",
-        )
-    if head.data.startswith(b"SQLite format 3\x00"):
+    foreign = foreign_capture(head)
+    if foreign is not None:
+        return UnrecognisedInput(f"{uri}: {foreign[0]}", hint=foreign[1])
+    if head.data.startswith(b"PAR1"):
+        return UnrecognisedInput(f"{uri}: a Parquet file", hint=_parquet_hint(head))
+    if head.data.startswith(_SQLITE):
         tables = sorted(head.sqlite_tables)
         what = (
             f"a SQLite database that is no capture (tables: {', '.join(tables[:6])})"
@@ -45,7 +97,28 @@ def refusal(uri: str, head: Head) -> UnrecognisedInput:
     for magic, kind, advice in _KINDS:
         if head.data.lstrip()[: len(magic)].lower() == magic.lower():
             return UnrecognisedInput(f"{uri}: {kind}", hint=advice)
-    return UnrecognisedInput(
-        f"{uri}: nothing that TraceQL imports",
-        hint="traceql doctor lists the formats; --format forces one.",
+    kind, advice = (
+        _profiler_table(head)
+        or foreign_json(head)
+        or (
+            "nothing that TraceQL imports",
+            "traceql doctor lists the formats; --format forces one.",
+        )
     )
+    return UnrecognisedInput(f"{uri}: {kind}", hint=advice)
+
+
+def _profiler_table(head: Head) -> tuple[str, str] | None:
+    if not _TABLE.search(head.name):
+        return None
+    return (
+        "a table that TensorFlow's profiler made of a profile",
+        "Import the profile: the xplane.pb or trace.json.gz beside it.",
+    )
+
+
+def _parquet_hint(head: Head) -> str:
+    folder: Path = head.path.parent
+    if (folder / "StringIds.parquet").is_file():
+        return f"It is a table of a Nsight Systems export: import the folder, {folder}."
+    return "TraceQL imports captures; query Parquet in DuckDB."

@@ -1,12 +1,13 @@
 """The unified schema: read from its DDL, which is the single source.
 
 Invariant: nothing here repeats a table, a column or a type. DuckDB runs the DDL
-and gives back names, types, nullability and comments; an empty SELECT gives the
-Arrow types.
+and gives back names, types and nullability; the comments are its COMMENT ON
+statements; an empty SELECT gives the Arrow types.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 NEWEST = "v1"
+_COMMENT = re.compile(r"COMMENT ON \w+ ([\w.]+) IS\s+'((?:[^']|'')*)';")
 
 
 @dataclass(frozen=True)
@@ -83,23 +85,29 @@ def load(version: str = NEWEST) -> Schema:
     """Reads one version of the schema by running its DDL in an empty database."""
     import duckdb
 
+    # Comments are read here: DuckDB takes longer to keep them than for all the rest.
+    sql = ddl(version) + views_sql(version)
+    comments = {name: text.replace("''", "'") for name, text in _COMMENT.findall(sql)}
     with duckdb.connect() as con:
         con.execute("CREATE MACRO kernel_class(name) AS CAST(NULL AS VARCHAR)")
-        con.execute(ddl(version) + views_sql(version))
+        con.execute(_COMMENT.sub("", sql))
         columns: dict[str, list[Column]] = {}
-        for table, name, type_, nullable, comment in con.execute(
-            "SELECT table_name, column_name, data_type, is_nullable, comment "
+        for table, name, type_, nullable in con.execute(
+            "SELECT table_name, column_name, data_type, is_nullable "
             "FROM duckdb_columns() WHERE NOT internal ORDER BY table_name, column_index"
         ).fetchall():
-            column = Column(name, type_, nullable, comment or "")
+            comment = comments.get(f"{table}.{name}", "")
+            column = Column(name, type_, nullable, comment)
             columns.setdefault(table, []).append(column)
 
         def described(function: str, kind: str) -> dict[str, Table]:
             rows = con.execute(
-                f"SELECT {kind}_name, comment FROM {function}() WHERE NOT internal "
+                f"SELECT {kind}_name FROM {function}() WHERE NOT internal "
                 f"ORDER BY {kind}_name"
             ).fetchall()
-            return {n: Table(n, c or "", tuple(columns[n])) for n, c in rows}
+            return {
+                n: Table(n, comments.get(n, ""), tuple(columns[n])) for (n,) in rows
+            }
 
         return Schema(
             version,

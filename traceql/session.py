@@ -6,13 +6,13 @@ never downloads anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import fsspec.core
 import pyarrow as pa
 
 from traceql import queries, schema
@@ -33,15 +33,46 @@ class Session:
     """A DuckDB connection over chosen runs.
 
     Attributes:
-        con: The connection: tables and views in `main`, queries in `v1`.
         runs: The runs, in the order of their choice.
         catalog: The queries by name.
     """
 
-    con: duckdb.DuckDBPyConnection
     runs: list[Run]
     catalog: Mapping[str, Query]
+    _con: duckdb.DuckDBPyConnection
     _script: str
+    _to_make: dict[str, Query]
+
+    @property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """The connection: tables and views in `main`, queries in `v1`."""
+        self._make(self._to_make)
+        return self._con
+
+    def make(self, text: str) -> None:
+        """Creates the macros that SQL names, and those that they call.
+
+        DuckDB binds a macro when it is created, which for all of them takes longer
+        than most queries run.
+        """
+        words = set(re.findall(r"\w+", text.lower()))
+        self._make([key for key, q in self._to_make.items() if q.name in words])
+
+    def _make(self, wanted: Iterable[str]) -> None:
+        needed = queries.with_callees(self.catalog, wanted)
+        made = [key for key in self._to_make if key in needed]
+        for key in made:
+            self._con.execute(self._to_make[key].sql)
+        for key in made:
+            del self._to_make[key]
+
+    def interrupt(self) -> None:
+        """Stops what runs on another thread; that call raises `QueryError`."""
+        self._con.interrupt()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._con.close()
 
     def sql(self, text: str) -> Result:
         """Runs SQL; of several statements the last one's result.
@@ -78,7 +109,7 @@ class Session:
             table,
             title=query.title,
             docs=query.columns,
-            note=queries.missing_input(self.con, query),
+            note=queries.missing_input(self._con, query),
             sql=text,
         )
 
@@ -87,12 +118,14 @@ class Session:
         return self._script
 
     def _run(self, text: str) -> pa.Table:
+        self.make(text)
+
         def table() -> pa.Table:
-            relation = self.con.sql(text)
+            relation = self._con.sql(text)
             return pa.table({}) if relation is None else relation.to_arrow_table()
 
         try:
-            return interruptible(self.con, table)
+            return interruptible(self._con, table)
         except duckdb.IOException as error:
             raise QueryError(str(error), hint=_VERIFY) from error
         except duckdb.Error as error:
@@ -124,24 +157,21 @@ def open_session(
         UsageError: The memory limit is no size.
     """
     catalog = queries.discover(query_dirs)
-    script = "".join(
-        [
-            queries.prelude_sql(catalog),
-            _tables_sql(store, runs),
-            schema.views_sql(),
-            queries.create_sql(catalog),
-        ]
-    )
+    prelude = queries.prelude_sql(catalog)
+    views = _tables_sql(store, runs) + schema.views_sql()
     con = _connect(memory_limit or MEMORY_LIMIT, threads)
     if not store.storage.local:
+        import fsspec.core
+
         con.register_filesystem(fsspec.core.url_to_fs(store.path)[0])
     try:
-        con.execute(script)
+        con.execute(prelude + views)
     except duckdb.IOException as error:
         raise QueryError(str(error), hint=_VERIFY) from error
     if sandbox:
         _close(con, [path for run in runs for path in store.paths(run)])
-    return Session(con, list(runs), catalog, script)
+    script = prelude + _macros_sql(catalog) + views
+    return Session(list(runs), catalog, con, script, dict(catalog))
 
 
 def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:
@@ -166,6 +196,23 @@ def _close(con: duckdb.DuckDBPyConnection, paths: list[str]) -> None:
     con.execute(f"SET allowed_paths = [{', '.join(map(_text, paths))}]")
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
+
+
+def _macros_sql(catalog: Mapping[str, Query]) -> str:
+    """Every macro, made over empty tables that are gone again.
+
+    DuckDB binds a macro when it is created, and anew wherever it is called. Bound to
+    the views of the runs' files all macros take four times as long.
+    """
+    known = schema.load()
+    tables = (*known.tables.values(), *known.views.values())
+    made = "".join(
+        f"CREATE TABLE {table.name} "
+        f"({', '.join(f'{c.name} {c.type}' for c in table.columns)});\n"
+        for table in tables
+    )
+    gone = "".join(f"DROP TABLE {table.name};\n" for table in tables)
+    return f"{made}{queries.create_sql(catalog)}{gone}"
 
 
 def _tables_sql(store: Store, runs: Sequence[Run]) -> str:

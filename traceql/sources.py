@@ -1,8 +1,10 @@
 """Sources: what a user names becomes named, hashed, readable local files.
 
-A path, a folder, a glob, `-` for standard input, or a URL that fsspec opens; a gzip
-file or a member of a zip archive is unpacked aside. Invariant: a source is never
-written to, and what was unpacked or fetched is gone when its context ends.
+A path, a folder, a glob, `-` for standard input, or a URL that fsspec opens; a gzip or
+zstd file or a member of a zip archive is unpacked aside; a folder may itself be a
+capture.
+Invariant: a source is never written to, and what was unpacked or fetched is gone when
+its context ends.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from __future__ import annotations
 import glob
 import gzip
 import hashlib
+import os
 import shutil
 import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,28 +26,30 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit, urlunsplit
 
+from traceql import unpacking
 from traceql.errors import ImportFailed, StoreError, UnrecognisedInput
 
-_GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Source:
-    """One importable file.
+    """One importable file, or folder that is one capture.
 
     Attributes:
         uri: Where it comes from, as the user named it.
         path: The local file to read: the source itself, or what was unpacked.
-        original: The file whose bytes name the run.
+        original: The file or folder whose bytes name the run.
         member: Name inside the archive, or None.
+        cut: Why what was unpacked is incomplete, or None.
     """
 
     uri: str
     path: Path
     original: Path
     member: str | None = None
+    cut: str | None = None
 
     @cached_property
     def sha256(self) -> str:
@@ -54,7 +59,14 @@ class Source:
     @property
     def bytes(self) -> int:
         """Size of the original, bytes."""
+        if self.original.is_dir():
+            return sum(file.stat().st_size for _, file in _inside(self.original))
         return self.original.stat().st_size
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `fingerprint`, of the original."""
+        return fingerprint(self.original)
 
     @property
     def run_id(self) -> str:
@@ -67,8 +79,38 @@ class Source:
 
 
 def _sha256(path: Path) -> str:
+    if path.is_dir():
+        lines = [f"{_sha256(file)} {name}\n" for name, file in _inside(path)]
+        return hashlib.sha256(os.fsencode("".join(lines))).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _inside(folder: Path) -> list[tuple[str, Path]]:
+    """Relative name and path of each file of a folder, sorted; hidden ones are not."""
+    found = [(path.relative_to(folder), path) for path in folder.rglob("*")]
+    return sorted(
+        (name.as_posix(), path)
+        for name, path in found
+        if path.is_file() and not _is_hidden(name)
+    )
+
+
+def fingerprint(path: Path) -> str:
+    """What tells without reading it that a file or folder is the same as before.
+
+    A hash of its absolute path and of the size and time of change of each of its
+    files, journals beside it included; empty where that cannot be seen.
+    """
+    try:
+        inside = _inside(path) if path.is_dir() else [("", path)]
+        files = [*inside, *((j.name, j) for j in journals(path))]
+        seen = [(name, file.stat()) for name, file in files]
+        lines = [f"{name} {stat.st_size} {stat.st_mtime_ns}\n" for name, stat in seen]
+        whole = "".join([f"{path.resolve()}\n", *lines])
+        return hashlib.sha256(os.fsencode(whole)).hexdigest()
+    except OSError:
+        return ""
 
 
 def journals(database: Path) -> list[Path]:
@@ -85,14 +127,26 @@ class Named:
         uri: Path, URL or `-`.
         explicit: Whether the user named it himself; a file that a folder merely
             contains may be passed over.
+        notes: Remarks for the user on how it was chosen.
     """
 
     uri: str
     explicit: bool
+    notes: tuple[str, ...] = ()
 
 
-def expand(names: list[str]) -> list[Named]:
+def _no_folder(_: Path) -> bool:
+    return False
+
+
+def expand(
+    names: list[str], is_capture: Callable[[Path], bool] = _no_folder
+) -> list[Named]:
     """Files, URLs and `-` behind the names: globs matched, folders walked, sorted.
+
+    Args:
+        names: What the user named.
+        is_capture: Whether a folder is one capture, not a place where some lie.
 
     Raises:
         UnrecognisedInput: A name is nothing that exists.
@@ -100,7 +154,7 @@ def expand(names: list[str]) -> list[Named]:
     found: dict[str, Named] = {}
     for name in names:
         try:
-            for item in _expand_one(name):
+            for item in _expand_one(name, is_capture):
                 found.setdefault(item.uri, item)
         except OSError as error:
             raise UnrecognisedInput(
@@ -110,14 +164,15 @@ def expand(names: list[str]) -> list[Named]:
     return list(found.values())
 
 
-def _expand_one(name: str) -> Iterator[Named]:
+def _expand_one(name: str, is_capture: Callable[[Path], bool]) -> Iterator[Named]:
     path = Path(name)
     if name == "-" or _is_url(name) or path.is_file():
         yield Named(name, explicit=True)
     elif path.is_dir():
-        for inner in sorted(path.rglob("*")):
-            if inner.is_file() and not _is_hidden(inner.relative_to(path)):
-                yield Named(str(inner), explicit=False)
+        if is_capture(path):
+            yield Named(name, explicit=True)
+        else:
+            yield from _walked(path, is_capture)
     elif glob.has_magic(name):
         matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - absolute too
         if not matches:
@@ -125,13 +180,25 @@ def _expand_one(name: str) -> Iterator[Named]:
                 f"{name}: no file matches", hint="Check the pattern and the folder."
             )
         for match in matches:
-            yield from _expand_one(match)
+            yield from _expand_one(match, is_capture)
     elif path.exists():
         raise UnrecognisedInput(f"{name}: neither a file nor a folder")
     else:
         raise UnrecognisedInput(
             f"{name}: no such file", hint="Check the path; quote a glob or a URL."
         )
+
+
+def _walked(folder: Path, is_capture: Callable[[Path], bool]) -> Iterator[Named]:
+    """What lies in a folder; a folder that is a capture counts as one thing."""
+    whole: set[Path] = set()
+    for inner in sorted(folder.rglob("*")):  # a folder before what is in it
+        if _is_hidden(inner.relative_to(folder)) or not whole.isdisjoint(inner.parents):
+            continue
+        if inner.is_dir() and is_capture(inner):
+            whole.add(inner)
+        if inner.is_file() or inner in whole:
+            yield Named(str(inner), explicit=False)
 
 
 def _is_url(name: str) -> bool:
@@ -150,7 +217,7 @@ def opened(item: Named) -> Iterator[Iterator[Source]]:
         UnrecognisedInput: It cannot be read.
         ImportFailed: An archive is damaged.
     """
-    with _scratch() as folder:
+    with scratch() as folder:
         try:
             original = _local(item.uri, folder)
             yield _unpacked(_public(item.uri), original, folder)
@@ -167,15 +234,20 @@ def opened(item: Named) -> Iterator[Iterator[Source]]:
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def scratch() -> Iterator[Path]:
+    """A temporary folder that is gone when the context ends.
+
+    Raises:
+        StoreError: None can be made.
+    """
     try:
-        scratch = tempfile.TemporaryDirectory(prefix="traceql-")
+        made = tempfile.TemporaryDirectory(prefix="traceql-")
     except OSError as error:
         raise StoreError(
             f"no temporary folder can be made: {error}",
             hint="Set TMPDIR to a folder with free space.",
         ) from error
-    with scratch as name:
+    with made as name:
         yield Path(name)
 
 
@@ -215,17 +287,15 @@ def _save(stream: BinaryIO, path: Path) -> Path:
 
 
 def _unpacked(uri: str, original: Path, folder: Path) -> Iterator[Source]:
+    if original.is_dir():
+        yield Source(uri, original, original)
+        return
     try:
         with original.open("rb") as file:
             magic = file.read(4)
     except OSError as error:
         raise UnrecognisedInput(f"{uri}: cannot be read: {error.strerror}") from error
-    if magic.startswith(_GZIP):
-        name = Path(uri).name.removesuffix(".gz") or "stdin"
-        with gzip.open(original, "rb") as packed:
-            unpacked = _save(packed, folder / f"unpacked-{name}")  # type: ignore[arg-type]
-        yield Source(uri, unpacked, original)
-    elif magic == _ZIP:
+    if magic == _ZIP:
         with zipfile.ZipFile(original) as archive:
             for number, info in enumerate(archive.infolist()):
                 if info.is_dir():
@@ -233,10 +303,14 @@ def _unpacked(uri: str, original: Path, folder: Path) -> Iterator[Source]:
                 target = folder / f"{number}-{Path(info.filename).name}"
                 with _member(uri, archive, info) as packed:
                     _save(packed, target)
-                yield Source(f"{uri}!{info.filename}", target, original, info.filename)
-                target.unlink()
+                inner, cut = unpacking.unpacked(target, target.name, folder)
+                name = f"{uri}!{info.filename}"
+                yield Source(name, inner, original, info.filename, cut)
+                inner.unlink()
+                target.unlink(missing_ok=True)
     else:
-        yield Source(uri, original, original)
+        path, cut = unpacking.unpacked(original, Path(uri).name, folder)
+        yield Source(uri, path, original, cut=cut)
 
 
 def _member(uri: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:

@@ -12,8 +12,8 @@ CREATE MACRO _gpu_spans(
     time_window VARCHAR := 'capture', from_ns BIGINT := NULL, to_ns BIGINT := NULL
 ) AS TABLE
 SELECT
-    op.run_id, op.device_id, op.context_id, op.stream_id, op.pid, op.op_kind,
-    op.activity, op.is_kernel, op.bytes, op.stream_end_before_ns,
+    op.run_id, op.device_id, op.context_id, op.stream_id, op.pid, op.activity,
+    op.is_kernel, op.stream_end_before_ns,
     spans.window_name, spans.window_start_ns, spans.window_end_ns,
     greatest(op.start_ns, spans.window_start_ns) AS start_ns,
     least(op.end_ns, spans.window_end_ns) AS end_ns,

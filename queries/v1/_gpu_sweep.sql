@@ -11,13 +11,9 @@
 -- @column context_id id neutral Context.
 -- @column stream_id id neutral Stream within the context.
 -- @column pid id neutral Process.
--- @column op_kind text neutral kernel, memcpy, memset or graph.
 -- @column activity text neutral As in gpu_op.
 -- @column is_kernel bool neutral A kernel or a whole graph launch (K), else a copy
 --     or fill (M).
--- @column bytes bytes neutral Bytes copied or filled.
--- @column dur_ns ns neutral Duration as recorded.
--- @column api_call_id id neutral The launch.
 -- @column start_ns ns neutral Start, ns since the run's origin.
 -- @column end_ns ns neutral End.
 -- @column busy_from_ns ns neutral From, in U(K and M together).
@@ -34,18 +30,17 @@
 CREATE MACRO _gpu_sweep() AS TABLE
 WITH ops AS (
     SELECT
-        run_id, gpu_op_id, device_id, context_id, stream_id, pid, op_kind, activity,
+        run_id, gpu_op_id, device_id, context_id, stream_id, pid, activity,
         op_kind IN ('kernel', 'graph') AS is_kernel,
-        activity = 'communication' AS is_communication,
-        bytes, dur_ns, api_call_id, ts_ns AS start_ns,
+        activity = 'communication' AS is_communication, ts_ns AS start_ns,
         ts_ns + CASE WHEN dur_ns > 0 THEN dur_ns ELSE 0 END AS end_ns
     FROM gpu_op
 ),
 -- DuckDB leaves out the maxima that a query does not read.
 reached AS (
     SELECT
-        run_id, gpu_op_id, device_id, context_id, stream_id, pid, op_kind, activity,
-        is_kernel, is_communication, bytes, dur_ns, api_call_id, start_ns, end_ns,
+        run_id, gpu_op_id, device_id, context_id, stream_id, pid, activity,
+        is_kernel, is_communication, start_ns, end_ns,
         max(end_ns) FILTER (is_kernel AND NOT is_communication) OVER on_device
             AS compute_end_ns,
         max(end_ns) FILTER (is_communication) OVER on_device AS communication_end_ns,
@@ -63,8 +58,8 @@ reached AS (
         )
 )
 SELECT
-    run_id, gpu_op_id, device_id, context_id, stream_id, pid, op_kind, activity,
-    is_kernel, bytes, dur_ns, api_call_id, start_ns, end_ns,
+    run_id, gpu_op_id, device_id, context_id, stream_id, pid, activity, is_kernel,
+    start_ns, end_ns,
     least(end_ns, greatest(
         start_ns, compute_end_ns, communication_end_ns, copy_end_ns
     )) AS busy_from_ns,

@@ -5,7 +5,8 @@
 -- launch is known, have a NULL iteration. Iterations of an unknown process own what is
 -- launched by processes that have none; operations of an unknown process belong to
 -- the run's only process with iterations. An operation without a known duration, or
--- with a negative one, takes no time.
+-- with a negative one, takes no time. step_no numbers the iterations of all runs, by
+-- run, process and ordinal: where many rows are grouped it stands for the three.
 -- @param pattern VARCHAR As in _iterations.
 -- @since 0.1
 CREATE MACRO _step_ops(pattern VARCHAR := NULL) AS TABLE
@@ -23,7 +24,10 @@ processes AS (
 numbered AS (
     SELECT
         steps.run_id, steps.pid, steps.iteration, steps.start_ns, steps.end_ns,
-        processes.process_no
+        processes.process_no,
+        row_number() OVER (
+            ORDER BY steps.run_id, steps.pid, steps.iteration
+        ) AS step_no
     FROM steps
     JOIN processes
         ON steps.run_id = processes.run_id
@@ -49,7 +53,9 @@ SELECT
     launched.end_ns,
     CASE WHEN launched.launch_ts_ns < numbered.end_ns THEN numbered.pid END AS step_pid,
     CASE WHEN launched.launch_ts_ns < numbered.end_ns THEN numbered.iteration END
-        AS iteration
+        AS iteration,
+    CASE WHEN launched.launch_ts_ns < numbered.end_ns THEN numbered.step_no END
+        AS step_no
 FROM launched
 ASOF LEFT JOIN numbered
     ON launched.process_no = numbered.process_no

@@ -30,7 +30,7 @@
 -- @requires kernel|memcpy|memset|graph_launch Record GPU activity: nsys profile -t cuda
 -- @since 0.1
 CREATE MACRO gpu_gaps(min_ns BIGINT := 1000000, top BIGINT := NULL) AS TABLE
-WITH ops AS (
+WITH ops AS NOT MATERIALIZED (
     SELECT
         gpu_op.run_id, gpu_op.pid, gpu_op.device_id, gpu_op.ts_ns AS start_ns,
         gpu_op.ts_ns + gpu_op.dur_ns AS end_ns

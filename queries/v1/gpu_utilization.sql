@@ -52,18 +52,15 @@ WITH windows AS (
         END AS bin_count
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
--- Bin i begins at i * window_ns // bin_count; this is its inverse.
 placed AS (
     SELECT
         op.run_id, op.device_id, op.is_kernel, op.start_ns, op.end_ns,
         op.busy_from_ns, op.kernel_from_ns, op.copy_from_ns, op.communication_from_ns,
-        CASE WHEN bin_count = 1 THEN 0 ELSE CAST(
-            (CAST(op.start_ns - windows.window_start_ns + 1 AS HUGEINT) * bin_count - 1)
-            // window_ns AS BIGINT
+        CASE WHEN bin_count = 1 THEN 0 ELSE v1._bin_of(
+            op.start_ns - windows.window_start_ns + 1, bin_count, window_ns
         ) END AS first_bin,
-        CASE WHEN bin_count = 1 THEN 0 ELSE CAST(
-            (CAST(op.end_ns - windows.window_start_ns AS HUGEINT) * bin_count - 1)
-            // window_ns AS BIGINT
+        CASE WHEN bin_count = 1 THEN 0 ELSE v1._bin_of(
+            op.end_ns - windows.window_start_ns, bin_count, window_ns
         ) END AS last_bin
     FROM v1._gpu_spans(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns

@@ -20,8 +20,8 @@
 -- @column mean_of_wall_pct pct neutral Mean of the figure, of the mean wall time.
 -- @key run_id, pid, device_id, metric
 -- @chart bar x=mean_ns y=metric
--- @requires iteration|annotation Mark the iterations: NVTX ranges named "iteration 7",
---     or profiler.step() in PyTorch.
+-- @requires iteration|annotation|kernel Mark the iterations: NVTX ranges named
+--     "iteration 7", or profiler.step() in PyTorch.
 -- @since 0.1
 CREATE MACRO iteration_summary(pattern VARCHAR := NULL) AS TABLE
 WITH figures AS (

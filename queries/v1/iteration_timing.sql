@@ -49,12 +49,14 @@
 -- @column launch_count count neutral API calls that launched them, where known.
 -- @key run_id, pid, iteration, device_id
 -- @chart line x=iteration y=wall_ns
--- @requires iteration|annotation Mark the iterations: NVTX ranges named "iteration 7",
---     or profiler.step() in PyTorch.
+-- @requires iteration|annotation|kernel Mark the iterations: NVTX ranges named
+--     "iteration 7", or profiler.step() in PyTorch.
 -- @since 0.1
 CREATE MACRO iteration_timing(pattern VARCHAR := NULL) AS TABLE
 WITH steps AS MATERIALIZED (
-    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    SELECT
+        run_id, pid, iteration, name, source, start_ns, end_ns,
+        row_number() OVER (ORDER BY run_id, pid, iteration) AS step_no
     FROM v1._iterations(pattern := pattern)
 ),
 walls AS (
@@ -66,46 +68,43 @@ walls AS (
 ),
 launched AS (
     SELECT
-        run_id, step_pid, iteration, device_id, api_call_id, start_ns, end_ns,
+        run_id, device_id, step_no, api_call_id, start_ns, end_ns,
         op_kind IN ('kernel', 'graph') AS in_k, activity = 'communication' AS in_c
     FROM v1._step_ops(pattern := pattern)
 ),
--- The work of a device's iterations, laid end to end on one line, so that one sweep
--- serves all of them: a sweep for each is several times slower.
-extents AS (
+-- The work of an iteration on a device is a lane. Lanes are laid end to end on one
+-- line, so that one sweep serves all of them: a sweep for each is several times slower.
+lanes AS MATERIALIZED (
     SELECT
-        run_id, step_pid, iteration, device_id,
-        sum(max(end_ns) - min(start_ns)) OVER (
-            PARTITION BY run_id, device_id ORDER BY step_pid, iteration
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS length_before_ns,
-        min(start_ns) AS first_ns
-    FROM launched
-    GROUP BY run_id, step_pid, iteration, device_id
-),
-shifted AS (
-    SELECT
-        launched.run_id, launched.step_pid, launched.iteration, launched.device_id,
-        launched.api_call_id, launched.in_k, launched.in_c, extents.shift_ns,
-        launched.start_ns + extents.shift_ns AS start_ns,
-        launched.end_ns + extents.shift_ns AS end_ns
-    FROM launched
-    JOIN (
+        run_id, device_id, step_no, op_count, first_ns, last_ns,
+        row_number() OVER in_order AS lane_no,
+        CAST(coalesce(sum(last_ns - first_ns) OVER (
+            in_order ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), 0) - first_ns AS BIGINT) AS shift_ns
+    FROM (
         SELECT
-            run_id, step_pid, iteration, device_id,
-            CAST(coalesce(length_before_ns, 0) - first_ns AS BIGINT) AS shift_ns
-        FROM extents
-    ) AS extents
-        ON launched.run_id = extents.run_id
-        AND launched.step_pid IS NOT DISTINCT FROM extents.step_pid
-        AND launched.iteration IS NOT DISTINCT FROM extents.iteration
-        AND launched.device_id IS NOT DISTINCT FROM extents.device_id
+            run_id, device_id, step_no, count(*) AS op_count, min(start_ns) AS first_ns,
+            max(end_ns) AS last_ns
+        FROM launched
+        GROUP BY run_id, device_id, step_no
+    )
+    WINDOW in_order AS (ORDER BY run_id, device_id, step_no)
+),
+shifted AS MATERIALIZED (
+    SELECT
+        lanes.lane_no, launched.api_call_id, launched.in_k, launched.in_c,
+        launched.start_ns + lanes.shift_ns AS start_ns,
+        launched.end_ns + lanes.shift_ns AS end_ns
+    FROM launched
+    JOIN lanes
+        ON launched.run_id = lanes.run_id
+        AND launched.step_no IS NOT DISTINCT FROM lanes.step_no
+        AND launched.device_id IS NOT DISTINCT FROM lanes.device_id
 ),
 -- What an operation adds to a union begins where the earlier ones of its kind end.
 uncovered AS (
     SELECT
-        run_id, step_pid, iteration, device_id, api_call_id, start_ns, end_ns,
-        in_k, in_c, shift_ns,
+        lane_no, start_ns, end_ns, in_k, in_c,
         greatest(start_ns, max(end_ns) FILTER (NOT in_k) OVER earlier) AS m_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_c) OVER earlier) AS c_from_ns,
         greatest(start_ns, max(end_ns) FILTER (in_k AND NOT in_c) OVER earlier)
@@ -114,15 +113,12 @@ uncovered AS (
         greatest(k_from_ns, m_from_ns) AS busy_from_ns
     FROM shifted
     WINDOW earlier AS (
-        PARTITION BY run_id, device_id ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),
-owned AS (
+measured AS (
     SELECT
-        run_id, step_pid AS pid, iteration, device_id,
-        count(*) AS op_count, count(DISTINCT api_call_id) AS launch_count,
-        min(start_ns - shift_ns) AS first_gpu_ns, max(end_ns - shift_ns) AS last_gpu_ns,
+        lane_no,
         sum(greatest(end_ns - busy_from_ns, 0)) AS busy_ns,
         sum(greatest(end_ns - k_from_ns, 0)) FILTER (in_k) AS k_ns,
         sum(end_ns - start_ns) FILTER (in_k) AS k_sum_ns,
@@ -132,7 +128,25 @@ owned AS (
         sum(end_ns - start_ns) FILTER (in_c) AS c_sum_ns,
         sum(greatest(end_ns - p_from_ns, 0)) FILTER (in_k AND NOT in_c) AS p_ns
     FROM uncovered
-    GROUP BY run_id, step_pid, iteration, device_id
+    GROUP BY lane_no
+),
+calls AS (
+    SELECT lane_no, count(*) AS launch_count
+    FROM (SELECT DISTINCT lane_no, api_call_id FROM shifted)
+    WHERE api_call_id IS NOT NULL
+    GROUP BY lane_no
+),
+owned AS (
+    SELECT
+        lanes.run_id, steps.pid, steps.iteration, lanes.device_id, lanes.op_count,
+        lanes.first_ns AS first_gpu_ns, lanes.last_ns AS last_gpu_ns,
+        calls.launch_count, measured.busy_ns, measured.k_ns, measured.k_sum_ns,
+        measured.m_ns, measured.m_sum_ns, measured.c_ns, measured.c_sum_ns,
+        measured.p_ns
+    FROM lanes
+    JOIN measured ON lanes.lane_no = measured.lane_no
+    LEFT JOIN calls ON lanes.lane_no = calls.lane_no
+    LEFT JOIN steps ON lanes.step_no = steps.step_no
 ),
 used AS (
     SELECT run_id, pid, device_id FROM gpu_op GROUP BY run_id, pid, device_id
@@ -174,7 +188,7 @@ swept AS (
         max(end_ns) OVER earlier AS earlier_end_ns
     FROM line
     WINDOW earlier AS (
-        PARTITION BY run_id, device_id ORDER BY at_ns, is_border DESC
+        PARTITION BY run_id, device_id ORDER BY at_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),

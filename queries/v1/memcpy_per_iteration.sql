@@ -26,8 +26,8 @@
 -- @key run_id, pid, iteration, device_id, direction
 -- @chart line x=iteration y=copy_bytes
 -- @requires memcpy Record GPU activity: nsys profile -t cuda
--- @requires iteration|annotation Mark the iterations: NVTX ranges named "iteration 7",
---     or profiler.step() in PyTorch.
+-- @requires iteration|annotation|kernel Mark the iterations: NVTX ranges named
+--     "iteration 7", or profiler.step() in PyTorch.
 -- @since 0.1
 CREATE MACRO memcpy_per_iteration(pattern VARCHAR := NULL) AS TABLE
 WITH copies AS (

@@ -92,97 +92,10 @@ copies AS (
             OR ops.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
         )
 ),
-kernels AS (
-    SELECT run_id, coalesce(device_id, -1) AS on_device, ts_ns, ts_ns + dur_ns AS end_ns
-    FROM kernel
-    WHERE dur_ns > 0 AND with_exposed
-    UNION ALL
-    SELECT run_id, coalesce(device_id, -1), ts_ns, ts_ns + dur_ns
-    FROM graph_launch
-    WHERE dur_ns > 0 AND with_exposed
-),
-kernels_reached AS (
-    SELECT
-        run_id, on_device, ts_ns, end_ns,
-        max(end_ns) OVER (
-            PARTITION BY run_id, on_device ORDER BY ts_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS earlier_end_ns
-    FROM kernels
-),
--- What each kernel adds to the busy time of its device: disjoint pieces, in order.
-kernel_pieces AS (
-    SELECT
-        run_id, on_device,
-        greatest(ts_ns, coalesce(earlier_end_ns, ts_ns)) AS piece_start_ns,
-        end_ns AS piece_end_ns
-    FROM kernels_reached
-    WHERE earlier_end_ns IS NULL OR end_ns > earlier_end_ns
-),
-kernel_busy AS (
-    SELECT
-        run_id, on_device, piece_start_ns, piece_end_ns,
-        sum(piece_end_ns - piece_start_ns) OVER (
-            PARTITION BY run_id, on_device ORDER BY piece_start_ns
-            ROWS UNBOUNDED PRECEDING
-        ) - (piece_end_ns - piece_start_ns) AS busy_before_ns
-    FROM kernel_pieces
-),
-copies_reached AS (
-    SELECT
-        run_id, on_device, device_id, kind, src_memory, dst_memory,
-        ts_ns, ts_ns + dur_ns AS end_ns,
-        max(ts_ns + dur_ns) OVER (
-            PARTITION BY run_id, on_device, device_id, kind, src_memory, dst_memory
-            ORDER BY ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS earlier_end_ns
-    FROM copies
-    WHERE dur_ns > 0 AND with_exposed
-),
-copy_pieces AS (
-    SELECT
-        run_id, on_device, device_id, kind, src_memory, dst_memory,
-        greatest(ts_ns, coalesce(earlier_end_ns, ts_ns)) AS piece_start_ns,
-        end_ns AS piece_end_ns
-    FROM copies_reached
-    WHERE earlier_end_ns IS NULL OR end_ns > earlier_end_ns
-),
--- Kernel time before a copy's end less kernel time before its start hides the copy.
-hidden AS (
-    SELECT
-        copy.run_id, copy.device_id, copy.kind, copy.src_memory, copy.dst_memory,
-        copy.piece_end_ns - copy.piece_start_ns AS piece_ns,
-        coalesce(at_end.busy_before_ns, 0)
-        + coalesce(
-            least(copy.piece_end_ns, at_end.piece_end_ns) - at_end.piece_start_ns, 0
-        )
-        - coalesce(at_start.busy_before_ns, 0)
-        - coalesce(
-            least(copy.piece_start_ns, at_start.piece_end_ns)
-            - at_start.piece_start_ns,
-            0
-        ) AS hidden_ns
-    FROM copy_pieces AS copy
-    ASOF LEFT JOIN kernel_busy AS at_start
-        ON copy.run_id = at_start.run_id
-        AND copy.on_device = at_start.on_device
-        AND copy.piece_start_ns >= at_start.piece_start_ns
-    ASOF LEFT JOIN kernel_busy AS at_end
-        ON copy.run_id = at_end.run_id
-        AND copy.on_device = at_end.on_device
-        AND copy.piece_end_ns >= at_end.piece_start_ns
-),
-exposed AS (
+totals AS MATERIALIZED (
     SELECT
         run_id, device_id, kind, src_memory, dst_memory,
-        sum(piece_ns) AS union_ns,
-        sum(piece_ns - hidden_ns) AS exposed_ns
-    FROM hidden
-    GROUP BY run_id, device_id, kind, src_memory, dst_memory
-),
-totals AS (
-    SELECT
-        run_id, device_id, kind, src_memory, dst_memory,
+        row_number() OVER () AS row_no,
         count(*) AS copy_count,
         sum(bytes) AS total_bytes,
         coalesce(sum(dur_ns), 0) AS total_ns,
@@ -201,6 +114,60 @@ totals AS (
         CASE WHEN count(dur_ns) = 1 THEN 0 ELSE stddev_samp(dur_ns) END AS stddev_ns
     FROM copies
     GROUP BY run_id, device_id, kind, src_memory, dst_memory
+),
+copies_reached AS (
+    SELECT
+        totals.row_no, copies.run_id, copies.on_device,
+        copies.ts_ns, copies.ts_ns + copies.dur_ns AS end_ns,
+        max(copies.ts_ns + copies.dur_ns) OVER (
+            PARTITION BY totals.row_no, copies.on_device
+            ORDER BY copies.ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS earlier_end_ns
+    FROM copies
+    INNER JOIN totals
+        ON copies.run_id = totals.run_id AND copies.kind = totals.kind
+        AND copies.device_id IS NOT DISTINCT FROM totals.device_id
+        AND copies.src_memory IS NOT DISTINCT FROM totals.src_memory
+        AND copies.dst_memory IS NOT DISTINCT FROM totals.dst_memory
+    WHERE copies.dur_ns > 0 AND with_exposed
+),
+-- A device's kernels as disjoint pieces, and the borders of the copies: both ends of
+-- each disjoint piece of a row's copies.
+line AS (
+    SELECT
+        run_id, coalesce(device_id, -1) AS on_device, kernel_from_ns AS at_ns, end_ns,
+        end_ns - kernel_from_ns AS added_ns, NULL AS row_no, NULL AS sign
+    FROM v1._gpu_sweep()
+    WHERE end_ns > kernel_from_ns AND with_exposed
+    UNION ALL
+    SELECT
+        run_id, on_device,
+        unnest([greatest(ts_ns, coalesce(earlier_end_ns, ts_ns)), end_ns]),
+        NULL, 0, row_no, unnest([-1, 1])
+    FROM copies_reached
+    WHERE earlier_end_ns IS NULL OR end_ns > earlier_end_ns
+),
+-- What had run before a border: the pieces that began before it, less what of the last
+-- one lies behind it. What runs between its borders hides a copy.
+swept AS (
+    SELECT
+        row_no, sign, at_ns,
+        coalesce(sum(added_ns) OVER earlier, 0)
+        - coalesce(greatest(max(end_ns) OVER earlier - at_ns, 0), 0) AS busy_before_ns
+    FROM line
+    WINDOW earlier AS (
+        PARTITION BY run_id, on_device ORDER BY at_ns
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+),
+exposed AS (
+    SELECT
+        row_no,
+        sum(sign * at_ns) AS union_ns,
+        sum(sign * (at_ns - busy_before_ns)) AS exposed_ns
+    FROM swept
+    WHERE row_no IS NOT NULL
+    GROUP BY row_no
 )
 SELECT
     totals.run_id,
@@ -235,12 +202,7 @@ SELECT
     windows.window_end_ns
 FROM totals
 INNER JOIN windows ON totals.run_id = windows.run_id
-LEFT JOIN exposed
-    ON totals.run_id = exposed.run_id
-    AND totals.device_id IS NOT DISTINCT FROM exposed.device_id
-    AND totals.kind = exposed.kind
-    AND totals.src_memory IS NOT DISTINCT FROM exposed.src_memory
-    AND totals.dst_memory IS NOT DISTINCT FROM exposed.dst_memory
+LEFT JOIN exposed ON totals.row_no = exposed.row_no
 ORDER BY
     totals.run_id, totals.device_id, totals.total_ns DESC, totals.kind,
     totals.src_memory, totals.dst_memory;

@@ -78,39 +78,49 @@ busy AS (
 ),
 ops AS (
     SELECT
-        op.run_id, op.device_id, op.op_kind, op.activity, op.is_kernel, op.bytes,
-        op.dur_ns, op.api_call_id IS NULL AS is_orphan,
-        op.start_ns >= windows.window_start_ns
-        AND (
-            op.start_ns < windows.window_end_ns
-            OR op.start_ns = windows.window_end_ns AND windows.window_name <> 'range'
-        ) AS starts_inside
-    FROM v1._gpu_sweep() AS op
-    INNER JOIN windows
-        ON op.run_id = windows.run_id
-        AND op.start_ns <= windows.window_end_ns
-        AND op.end_ns >= windows.window_start_ns
+        run_id, ts_ns, dur_ns, 'kernel' AS op_kind, NULL AS kind, NULL AS bytes,
+        api_call_id IS NULL AS is_orphan
+    FROM kernel
+    UNION ALL
+    SELECT run_id, ts_ns, dur_ns, 'graph', NULL, NULL, false FROM graph_launch
+    UNION ALL
+    SELECT run_id, ts_ns, NULL, 'memcpy', kind, bytes, false FROM memcpy
+    UNION ALL
+    SELECT run_id, ts_ns, NULL, 'memset', NULL, NULL, false FROM memset
 ),
 counts AS (
     SELECT
-        run_id,
+        ops.run_id,
         count(*) FILTER (op_kind = 'kernel') AS kernel_count,
-        count(*) FILTER (op_kind = 'kernel' AND is_orphan) AS orphan_kernel_count,
+        count(*) FILTER (is_orphan) AS orphan_kernel_count,
         count(*) FILTER (op_kind = 'graph') AS graph_launch_count,
         count(*) FILTER (op_kind = 'memcpy') AS memcpy_count,
         count(*) FILTER (op_kind = 'memset') AS memset_count,
-        sum(dur_ns) FILTER (is_kernel AND dur_ns >= 0) AS kernel_sum_ns,
-        sum(bytes) FILTER (activity = 'copy_h2d') AS h2d_bytes,
-        sum(bytes) FILTER (activity = 'copy_d2h') AS d2h_bytes
+        sum(dur_ns) FILTER (dur_ns >= 0) AS kernel_sum_ns,
+        sum(bytes) FILTER (kind = 'H2D') AS h2d_bytes,
+        sum(bytes) FILTER (kind = 'D2H') AS d2h_bytes
     FROM ops
-    WHERE starts_inside
-    GROUP BY run_id
+    INNER JOIN windows
+        ON ops.run_id = windows.run_id
+        AND ops.ts_ns >= windows.window_start_ns
+        AND (
+            ops.ts_ns < windows.window_end_ns
+            OR ops.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
+    GROUP BY ops.run_id
 ),
 devices AS (
     SELECT
         used.run_id,
         string_agg(DISTINCT device.name, ', ' ORDER BY device.name) AS names
-    FROM (SELECT DISTINCT run_id, device_id FROM ops) AS used
+    FROM (
+        SELECT DISTINCT op.run_id, op.device_id
+        FROM v1._gpu_sweep() AS op
+        INNER JOIN windows
+            ON op.run_id = windows.run_id
+            AND op.start_ns <= windows.window_end_ns
+            AND op.end_ns >= windows.window_start_ns
+    ) AS used
     INNER JOIN device
         ON used.run_id = device.run_id AND used.device_id = device.device_id
     GROUP BY used.run_id

@@ -46,7 +46,7 @@ CREATE MACRO stream_summary(
 WITH ops AS (
     SELECT
         run_id, device_id, pid, context_id, stream_id, window_name, window_start_ns,
-        window_end_ns - window_start_ns AS window_ns, op_kind, activity,
+        window_end_ns - window_start_ns AS window_ns, activity,
         start_ns, end_ns, stream_from_ns, stream_end_before_ns,
         CASE WHEN start_ns > stream_end_before_ns THEN start_ns - stream_end_before_ns
         END AS gap_ns
@@ -57,9 +57,11 @@ WITH ops AS (
 by_activity AS (
     SELECT
         run_id, device_id, pid, context_id, stream_id, window_name, window_ns,
-        op_kind, activity,
-        CASE WHEN activity LIKE 'copy\_%' ESCAPE '\' THEN upper(activity[6:])
-            ELSE activity END AS runs,
+        CASE WHEN activity IN ('graph', 'memset') THEN activity
+            WHEN activity LIKE 'copy\_%' ESCAPE '\' THEN 'memcpy' ELSE 'kernel' END
+            AS op_kind,
+        activity,
+        CASE WHEN op_kind = 'memcpy' THEN upper(activity[6:]) ELSE activity END AS runs,
         count(*) AS op_count,
         sum(end_ns - stream_from_ns) AS union_ns,
         sum(end_ns - start_ns) AS sum_ns,
@@ -71,8 +73,7 @@ by_activity AS (
         bool_or(end_ns = window_start_ns) AS is_at_edge
     FROM ops
     GROUP BY
-        run_id, device_id, pid, context_id, stream_id, window_name, window_ns, op_kind,
-        activity
+        run_id, device_id, pid, context_id, stream_id, window_name, window_ns, activity
 ),
 streams AS (
     SELECT

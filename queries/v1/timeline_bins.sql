@@ -80,18 +80,11 @@ lanes AS MATERIALIZED (
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     ) AS windows ON chosen.run_id = windows.run_id
 ),
--- Bin i begins at i * window_ns // bin_count; this is its inverse.
 placed AS (
     SELECT
         lanes.run_id, lanes.lane, activity, start_ns, end_ns, stream_from_ns,
-        CAST(
-            (CAST(start_ns - window_start_ns + 1 AS HUGEINT) * bin_count - 1)
-            // window_ns AS BIGINT
-        ) AS first_bin,
-        CAST(
-            (CAST(end_ns - window_start_ns AS HUGEINT) * bin_count - 1)
-            // window_ns AS BIGINT
-        ) AS last_bin
+        v1._bin_of(start_ns - window_start_ns + 1, bin_count, window_ns) AS first_bin,
+        v1._bin_of(end_ns - window_start_ns, bin_count, window_ns) AS last_bin
     FROM spans
     JOIN lanes
         ON spans.run_id = lanes.run_id

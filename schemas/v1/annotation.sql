@@ -36,7 +36,7 @@ COMMENT ON COLUMN annotation.parent_id IS
 COMMENT ON COLUMN annotation.depth IS 'Enclosing rows of its kind on the thread; 0 at the top.';
 COMMENT ON COLUMN annotation.payload IS 'Payload that the user attached.';
 COMMENT ON COLUMN annotation.truncated IS
-    'True where the capture ended before it did (dur_ns is NULL).';
+    'True where the capture ended before it did: dur_ns is NULL, or lasts until that end.';
 COMMENT ON COLUMN annotation.crossing IS
     'True where it overlaps a neighbour without nesting; parent_id is then the tightest range that holds it whole.';
 COMMENT ON COLUMN annotation.extra IS 'Source fields that no column holds.';

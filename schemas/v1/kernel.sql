@@ -32,6 +32,7 @@ CREATE TABLE kernel (
     registers_per_thread          INTEGER,
     static_shared_memory_bytes    BIGINT,
     dynamic_shared_memory_bytes   BIGINT,
+    shared_memory_bytes           BIGINT,
     local_memory_per_thread_bytes BIGINT,
     local_memory_total_bytes      BIGINT,
     blocks_per_sm                 DOUBLE,
@@ -78,6 +79,8 @@ COMMENT ON COLUMN kernel.cluster_z IS 'Blocks in a cluster, z.';
 COMMENT ON COLUMN kernel.registers_per_thread IS 'Registers of a thread.';
 COMMENT ON COLUMN kernel.static_shared_memory_bytes IS 'Static shared memory of a block, bytes.';
 COMMENT ON COLUMN kernel.dynamic_shared_memory_bytes IS 'Dynamic shared memory of a block, bytes.';
+COMMENT ON COLUMN kernel.shared_memory_bytes IS
+    'Shared memory of a block, static and dynamic, where the source states but the sum, bytes.';
 COMMENT ON COLUMN kernel.local_memory_per_thread_bytes IS 'Local memory of a thread, bytes.';
 COMMENT ON COLUMN kernel.local_memory_total_bytes IS 'Local memory reserved for the kernel, bytes.';
 COMMENT ON COLUMN kernel.blocks_per_sm IS 'Blocks over SMs, as the source states it.';

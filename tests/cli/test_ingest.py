@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,43 @@ def test_a_quoted_glob_and_jobs(cli: Cli, target: str) -> None:
     done = cli("ingest", str(CAPTURES / "*.sqlite"), "--store", target, "--jobs", "2")
     assert done.code == 0, done.err
     assert len(done.out.splitlines()) == len(list(CAPTURES.glob("*.sqlite")))
+
+
+def test_a_batch_goes_on_where_it_was_left(
+    cli: Cli, target: str, tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    captures = sorted(CAPTURES.glob("*.sqlite"))
+    for capture in captures[:2]:
+        shutil.copy(capture, archive)
+    (archive / "cut.sqlite").write_bytes(captures[2].read_bytes()[:20_000])
+    first = cli("ingest", str(archive), "--store", target, "--resume")
+    assert first.code == ExitCode.NOT_FOUND
+    assert len(first.out.splitlines()) == 2
+    assert "2 imported, 0 present, 1 failed" in first.err
+
+    # One is mended, one is touched, one is as it was: only that one is not read.
+    shutil.copy(captures[2], archive / "cut.sqlite")
+    touched = archive / captures[0].name
+    os.utime(touched, ns=(1, 1))
+    again = cli("ingest", str(archive), "--store", target, "--resume")
+    assert again.code == 0, again.err
+    notes = dict(
+        line.removeprefix("note: ").split(": ", 1)
+        for line in again.err.splitlines()
+        if line.startswith("note: ")
+    )
+    assert notes[str(archive / captures[1].name)].startswith("unchanged since")
+    assert notes[str(touched)] == "already present"
+    assert "1 imported, 2 present, 0 failed" in again.err
+
+    # Other options, and --force, read everything.
+    other = cli("ingest", str(archive), "--store", target, "--resume", "--redact")
+    assert "unchanged since" not in other.err
+    assert other.err.count("made with other options") == 3
+    forced = cli("ingest", str(archive), "--store", target, "--resume", "--force")
+    assert "3 imported, 0 present, 0 failed" in forced.err
 
 
 def test_strict_is_exit_4_and_leaves_no_run(

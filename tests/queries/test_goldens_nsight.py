@@ -9,6 +9,7 @@ derives the vendor's figure from ours.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -27,6 +28,7 @@ CAPTURES = {
     "dlprof": "dlprof-root.sqlite",
     "openmp": "openmp-2023.3.sqlite",
     "streams": "streams-1000-kernels.sqlite",
+    "abacus1": "abacus1.qdrep",
 }
 # Reports of which every capture has a golden; of others only some have.
 EVERYWHERE = {
@@ -56,6 +58,8 @@ def capture(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Capture:
     prefix = request.param
+    if not CAPTURES[prefix].endswith(".sqlite"):
+        request.getfixturevalue("nsys")
     store = traceql.open_store(tmp_path_factory.mktemp(prefix), create=True)
     store.ingest(corpus / "nsys" / CAPTURES[prefix])
 
@@ -198,6 +202,120 @@ def test_nvtx_pushpop_sum(capture: Capture) -> None:
     compare(ours, golden("nvtx_pushpop_sum"), "Range")
 
 
+def test_nvtx_pushpop_trace(capture: Capture) -> None:
+    ask, golden = capture
+    rows = ask("annotation_tree")
+    stacks = id_stacks(rows)
+    ours = [
+        {
+            "Start (ns)": text(row["start_ns"]),
+            "End (ns)": text(row["end_ns"]),
+            "Duration (ns)": text(row["dur_ns"]),
+            "DurChild (ns)": text(row["child_sum_ns"]),
+            "DurNonChild (ns)": text(row["self_ns"]),
+            "Name": text(row["name"]),
+            "Lvl": text(row["depth"]),
+            "NumChild": text(row["child_count"]),
+            "NameTree": "--" * row["depth"] + text(row["name"]),
+        }
+        | thread_and_ids(row, stacks)
+        for row in rows
+    ]
+    compare(ours, golden("nvtx_pushpop_trace"), "RangeId")
+
+
+def test_nvtx_gpu_proj_trace(capture: Capture) -> None:
+    ask, golden = capture
+    rows = ask("annotation_gpu_trace")
+    stacks = id_stacks(rows)
+    ours = [
+        {
+            "Name": text(row["name"]),
+            "Projected Start (ns)": text(row["gpu_start_ns"]),
+            "Projected Duration (ns)": text(row["gpu_span_ns"]),
+            "Orig Start (ns)": text(row["start_ns"]),
+            "Orig Duration (ns)": text(row["dur_ns"]),
+            "Style": STYLES[row["kind"]],
+            "NumGPUOps": text(row["launch_count"]),
+            "Lvl": text(row["depth"]),
+            "NumChild": text(row["child_count"]),
+        }
+        | thread_and_ids(row, stacks)
+        for row in rows
+    ]
+    compare(ours, golden("nvtx_gpu_proj_trace"), "RangeId")
+
+
+def thread_and_ids(row: Row, stacks: dict[int, str]) -> dict[str, str]:
+    """Process, thread and ids as nsys has them: a range's id is its row there."""
+    parent = row["parent_id"]
+    return {
+        "PID": text(row["pid"]),
+        "TID": text(row["tid"]),
+        "RangeId": text(row["annotation_id"] % 2**40),
+        "ParentId": "" if parent is None else text(parent % 2**40),
+        "RangeStack": stacks[row["annotation_id"]],
+    }
+
+
+def id_stacks(rows: list[Row]) -> dict[int, str]:
+    """The ids from the top to each range; parents come first in `rows`."""
+    stacks: dict[int, str] = {}
+    for row in rows:
+        above = stacks.get(row["parent_id"], "")
+        stacks[row["annotation_id"]] = f"{above}:{row['annotation_id'] % 2**40}"
+    return stacks
+
+
+def test_nvtx_gpu_proj_sum(capture: Capture) -> None:
+    ask, golden = capture
+    ours = [
+        {
+            "Range": text(row["name"]),
+            "Style": STYLES[row["kind"]],
+            "Total Proj Time (ns)": text(row["gpu_span_ns"]),
+            "Total Range Time (ns)": text(row["dur_ns"]),
+            "Range Instances": text(row["annotation_count"]),
+            "Proj Avg (ns)": printed(row["mean_span_ns"]),
+            "Proj Med (ns)": printed(row["median_span_ns"]),
+            "Proj Min (ns)": text(row["min_span_ns"]),
+            "Proj Max (ns)": text(row["max_span_ns"]),
+            "Proj StdDev (ns)": printed(row["stddev_span_ns"]),
+            "Total GPU Ops": text(row["launch_count"]),
+            "Avg GPU Ops": printed(row["mean_launch_count"]),
+            "Avg Range Lvl": printed(row["mean_depth"]),
+            "Avg Num Child": printed(row["mean_child_count"]),
+        }
+        for row in ask("annotation_gpu_projection")
+    ]
+    compare(ours, golden("nvtx_gpu_proj_sum"), "Range", "Style")
+
+
+def test_nvtx_kern_sum(capture: Capture) -> None:
+    """Under ranges nested in their like, nsys counts a kernel once, its time often."""
+    ask, golden = capture
+    ours = [
+        {
+            "NVTX Range": text(row["annotation"]),
+            "Style": STYLES[row["kind"]],
+            "PID": text(row["pid"]),
+            "TID": text(row["tid"]),
+            "NVTX Inst": text(row["annotation_count"]),
+            "Kern Inst": text(row["kernel_count"]),
+            "Total Time (ns)": text(row["nested_sum_ns"]),
+            "Avg (ns)": printed(row["nested_mean_ns"]),
+            "Med (ns)": printed(row["median_ns"]),
+            "Min (ns)": text(row["min_ns"]),
+            "Max (ns)": text(row["max_ns"]),
+            "StdDev (ns)": printed(row["nested_stddev_ns"]),
+            "Kernel Name": row["name"],
+        }
+        for row in ask("kernels_by_annotation")
+    ]
+    key = ("NVTX Range", "Style", "PID", "TID", "Kernel Name")
+    compare(ours, golden("nvtx_kern_sum"), *key)
+
+
 def test_cuda_kern_exec_sum(capture: Capture) -> None:
     ask, golden = capture
     ours = [exec_row(row) for row in ask("launch_latency") if row["api"] is not None]
@@ -271,6 +389,98 @@ def trace_row(row: Row) -> dict[str, str]:
         "GreenCtx": text(row["green_context_id"]),
         "Strm": text(row["stream_id"]),
         "Name": name,
+    }
+
+
+def test_cuda_gpu_sum(capture: Capture) -> None:
+    """Kernels, copies and fills in one list: two of our queries, one denominator."""
+    ask, golden = capture
+    rows = [
+        row | {"Category": "CUDA_KERNEL", "Operation": row["name"]}
+        for row in ask("kernel_totals")
+    ]
+    rows += [
+        row | {"Category": "MEMORY_OPER", "Operation": LABELS[row["kind"]]}
+        for row in ask("memcpy_summary")
+    ]
+    whole = sum(row["total_ns"] for row in rows)
+    ours = [
+        durations(row | {"share": 100 * row["total_ns"] / whole}, "share")
+        | {
+            "Instances": text(row.get("kernel_count", row.get("copy_count"))),
+            "Category": row["Category"],
+            "Operation": row["Operation"],
+        }
+        for row in rows
+    ]
+    compare(ours, golden("cuda_gpu_sum"), "Category", "Operation")
+
+
+# The rules of `nsys analyze`; each capture has the goldens of one other name.
+RULES = {"cudf": "quasiben_nvtx-examples", "streams": "Lianhang666_gpu4"}
+
+
+def rule_rows(corpus: Path, prefix: str, rule: str) -> list[dict[str, str]]:
+    """A golden of `nsys analyze`: 50 rows, with version suffixes in the names."""
+    path = corpus / "nsys" / "golden" / f"an.{RULES[prefix]}.{rule}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if line.strip()))
+    for row in rows:
+        row["API Name"] = re.sub(r"_v[0-9]{4,}$", "", row["API Name"])
+    return rows
+
+
+@pytest.fixture(params=list(RULES))
+def ruled(
+    request: pytest.FixtureRequest,
+    corpus: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Capture:
+    store = traceql.open_store(tmp_path_factory.mktemp("ruled"), create=True)
+    store.ingest(corpus / "nsys" / CAPTURES[request.param])
+
+    def ask(name: str, **params: Any) -> list[Row]:
+        return store.query(name, **params).rows()
+
+    return ask, lambda rule: rule_rows(corpus, request.param, rule)
+
+
+def test_rules(ruled: Capture) -> None:
+    ask, golden = ruled
+    calls = [
+        {
+            "Duration (ns)": text(row["dur_ns"]),
+            "Start (ns)": text(row["start_ns"]),
+            "PID": text(row["pid"]),
+            "TID": text(row["tid"]),
+            "API Name": row["name"],
+        }
+        for row in ask("sync_calls", top=50)
+    ]
+    compare(calls, golden("cuda_api_sync"), "Start (ns)", "TID")
+    rules = {
+        "cuda_memcpy_async": "pageable_async_copies",
+        "cuda_memcpy_sync": "sync_copies",
+        "cuda_memset_sync": "sync_memsets",
+    }
+    for rule, query in rules.items():
+        ours = [operation_row(row) for row in ask(query, top=50)]
+        compare(ours, golden(rule), "Start (ns)", "Stream ID")
+
+
+def operation_row(row: Row) -> dict[str, str]:
+    return {
+        "Duration (ns)": text(row["dur_ns"]),
+        "Start (ns)": text(row["start_ns"]),
+        "Src Kind": text(row.get("src_memory")).capitalize(),
+        "Dst Kind": text(row.get("dst_memory")).capitalize(),
+        "Bytes (MB)": megabytes(row["bytes"]),
+        "PID": text(row["pid"]),
+        "Device ID": text(row["device_id"]),
+        "Context ID": text(row["context_id"]),
+        "Green Context ID": text(row["green_context_id"]),
+        "Stream ID": text(row["stream_id"]),
+        "API Name": row["api_name"],
     }
 
 

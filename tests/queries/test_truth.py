@@ -303,3 +303,71 @@ def test_named_windows_equal_their_range(
             for row in (*named, *ranged):
                 row.pop("window_name", None)
             assert named == ranged, (name, window)
+
+
+def test_overlap_classes(answers: tuple[Session, dict[str, Any], bool]) -> None:
+    """Time by the set of classes that ran, over each device's own span."""
+    session, truth, _ = answers
+    for t in truth["devices_busy"]:
+        found = {
+            "+".join(sorted(r["classes"].split(" + "))): r["time_ns"]
+            for r in _rows(
+                session, "overlap_classes", from_ns=t["first_ns"], to_ns=t["last_ns"]
+            )
+            if r["device_id"] == t["device"]
+        }
+        assert found == truth["overlap_classes"][str(t["device"])]
+
+
+def test_comm_overlap(answers: tuple[Session, dict[str, Any], bool]) -> None:
+    """The designed overlap of communication and compute, and exposed copies."""
+    session, truth, _ = answers
+    rows = {r["device_id"]: r for r in _rows(session, "comm_overlap")}
+    for t in truth["devices_busy"]:
+        facts = [f for f in truth["facts"] if f["device"] == t["device"]]
+        row = rows[t["device"]]
+        for ours, theirs in (
+            ("communication_union_ns", "comm_ns"),
+            ("overlapped_communication_ns", "comm_overlap_ns"),
+            ("exposed_communication_ns", "comm_exposed_ns"),
+        ):
+            assert row[ours] == sum(f[theirs] for f in facts)
+        assert row["busy_union_ns"] == t["busy_ns"]
+        assert row["exposed_copy_ns"] == t["busy_ns"] - t["kernel_union_ns"]
+
+
+def test_idle_adds_up(answers: tuple[Session, dict[str, Any], bool]) -> None:
+    """Causes sum to the idle time; the profiler's flush is one of them."""
+    session, truth, _ = answers
+    for t in truth["devices_busy"]:
+        rows = [
+            r
+            for r in _rows(
+                session, "idle_breakdown", from_ns=t["first_ns"], to_ns=t["last_ns"]
+            )
+            if r["device_id"] == t["device"]
+        ]
+        span = t["last_ns"] - t["first_ns"]
+        assert sum(r["idle_ns"] for r in rows) == span - t["busy_ns"]
+        assert not {"before the first", "after the last"} & {r["cause"] for r in rows}
+
+
+def test_iteration_gaps(answers: tuple[Session, dict[str, Any], bool]) -> None:
+    """The designed gaps before iterations, and the wait for input in them."""
+    session, truth, _ = answers
+    found = {
+        (r["pid"], r["iteration"], r["device_id"]): r
+        for r in _rows(session, "iteration_gaps")
+    }
+    wanted = {
+        (t["process"], t["iteration"], t["device"]): t
+        for t in truth["iterations"]
+        if t["gap_before_ns"] is not None
+    }
+    assert found.keys() == wanted.keys()
+    for key, t in wanted.items():
+        assert found[key]["gap_ns"] == t["gap_before_ns"]
+        assert found[key]["end_ns"] == t["gpu_first_ns"]
+        assert found[key]["is_host_bound"]
+        if t["input_wait_ns"]:
+            assert found[key]["annotation"] == "dataloader.next"

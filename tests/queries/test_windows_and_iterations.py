@@ -4,6 +4,8 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from query_database import Database, empty
 
 
@@ -45,7 +47,7 @@ def test_windows_of_each_kind() -> None:
 def test_names_of_steps(name: str) -> None:
     db = empty()
     annotate(db, (name, 0, 5))
-    assert rows(db, "_iterations()") == [("r1", 1, 0, name, "annotation", 0, 5)]
+    assert rows(db, "_iterations()") == [("r1", 1, 0, name, "annotation", 0, 5, None)]
 
 
 @pytest.mark.parametrize(
@@ -77,5 +79,21 @@ def test_the_sources_own_steps_win_unless_a_pattern_is_given() -> None:
     annotate(db, ("step 1", 0, 10))
     step = {"ts_ns": 5, "dur_ns": 5, "name": "7", "source": "tf_step", "number": 7}
     db.insert("iteration", step)
-    assert rows(db, "_iterations()") == [("r1", None, 0, "7", "tf_step", 5, 10)]
+    assert rows(db, "_iterations()") == [("r1", None, 0, "7", "tf_step", 5, 10, None)]
     assert [r[4] for r in rows(db, "_iterations('step')")] == ["annotation"]
+
+
+@settings(deadline=None)
+@given(st.data(), st.integers(1, 2**62), st.integers(1, 3000))
+def test_a_moment_lies_in_the_bin_between_whose_borders_it_is(
+    data: st.DataObject, whole_ns: int, asked: int
+) -> None:
+    """Bin i is [i * whole // bins, (i + 1) * whole // bins), also in long wholes."""
+    bins = min(asked, whole_ns)
+    past_ns = data.draw(st.integers(1, whole_ns))
+    found = (
+        empty()
+        .con.execute(f"SELECT v1._bin_of({past_ns}, {bins}, {whole_ns})")
+        .fetchall()[0][0]
+    )
+    assert found * whole_ns // bins < past_ns <= (found + 1) * whole_ns // bins

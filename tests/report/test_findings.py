@@ -76,6 +76,11 @@ CHANGES = {
         "UPDATE answer.run_summary SET kernel_count = 0, graph_launch_count = 0"
     ),
     "no_iterations": "UPDATE answer.run_summary SET iteration_count = 0",
+    "detected_iterations": (
+        "INSERT INTO answer.iteration_detection BY NAME SELECT run_id, "
+        "true AS is_detected, 0.9 AS confidence_share, 46 AS period_launch_count "
+        "FROM answer.run_summary"
+    ),
     "exposed_communication": (
         "UPDATE answer.focus_summary SET exposed_communication_pct = 12"
     ),
@@ -101,6 +106,10 @@ CHANGES = {
         "UPDATE answer.stream_concurrency SET time_ns = 0 WHERE busy_stream_count > 1; "
         "UPDATE answer.stream_summary SET kernel_count = 1"
     ),
+    "sync_idle": (
+        "UPDATE answer.sync_stalls SET gpu_idle_ns = 90000000 WHERE blocked_ns = "
+        "(SELECT max(blocked_ns) FROM answer.sync_stalls)"
+    ),
     "short_kernels": (
         "UPDATE answer.launch_latency SET kernel_median_ns = 1, api_median_ns = 1000000"
     ),
@@ -114,6 +123,13 @@ def test_a_rule_speaks_when_its_threshold_is_passed(
     for change in CHANGES[rule].split("; "):
         answers.sql(change)
     assert rule in _find(answers)
+
+
+def test_what_is_detected_says_how_sure_it_is(answers: Answers) -> None:
+    answers.sql(CHANGES["detected_iterations"])
+    sentence = _find(answers)["detected_iterations"].sentence
+    assert sentence.startswith("6 iterations are detected, confidence 0.90")
+    assert "every 46." in sentence
 
 
 def test_nothing_is_found_where_nothing_stands_out(answers: Answers) -> None:

@@ -134,6 +134,7 @@ def test_several_runs_follow_one_another_under_a_comparison(
 ) -> None:
     text = _Outline(pages["both"].read_text()).text
     assert "The runs side by side (2 rows)" in text
+    assert "Iterations from run to run (2 rows)" in text
     first = text.index("What limits this run")
     assert first < text.rindex("What limits this run")
     # The run with GPU work has its own figures, and the other one its own note.

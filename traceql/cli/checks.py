@@ -125,5 +125,11 @@ def _tools() -> Iterator[Check]:
     # Both are optional: their absence is no fault.
     duckdb_cli = shutil.which("duckdb")
     yield Check("duckdb CLI", True, duckdb_cli or "none: the shell is the built-in one")
-    nsys = shutil.which("nsys")
-    yield Check("nsys", True, nsys or "none: needed by no format that is read now")
+    yield _guarded("nsys", _nsys)
+
+
+def _nsys() -> str:
+    from traceql.importers._nsys import installed
+
+    found = [f"{nsys.version} ({nsys.path})" for nsys in installed()]
+    return "; ".join(found) or "none: .nsys-rep and .qdrep need one"

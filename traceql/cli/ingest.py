@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from traceql.cli.options import limit_options, note, pairs, store_option
 from traceql.errors import ExitCode
+
+if TYPE_CHECKING:
+    from traceql.ingest import Outcome
 
 
 @click.command("ingest")
@@ -22,8 +25,12 @@ from traceql.errors import ExitCode
     help="Tag the runs; may be repeated.",
 )
 @click.option("--label", help="A name for the runs.")
+@click.option("--job", help="A name for the job that the runs are ranks of.")
 @click.option("--format", metavar="IMPORTER", help="Skip the detection of the format.")
 @click.option("--force", is_flag=True, help="Import again what is present.")
+@click.option(
+    "--resume", is_flag=True, help="Do not read again what is there and unchanged."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -34,6 +41,22 @@ from traceql.errors import ExitCode
 @click.option("--strict", is_flag=True, help="Lost data is a failure (exit 4).")
 @click.option("--keep-environment", is_flag=True, help="Keep host, user, environment.")
 @click.option("--redact", is_flag=True, help="Replace home directories in names.")
+@click.option(
+    "--with-samples", is_flag=True, help="CPU samples, scheduling and call stacks too."
+)
+@click.option(
+    "--nsys",
+    metavar="PATH",
+    help="The nsys that reads .nsys-rep and .qdrep. Default: $TRACEQL_NSYS, else the "
+    "one on PATH or in the usual folders.",
+)
+@click.option(
+    "--nsys-timeout",
+    "nsys_timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End nsys after so long. Default: 300 and 5 for each MB of the report.",
+)
 @limit_options
 @click.option("--quiet", is_flag=True, help="Neither progress nor diagnostics.")
 def command(
@@ -48,17 +71,30 @@ def command(
     SOURCES are files, folders, globs, URLs or - for standard input.
     Prints run id, status, rows, seconds, label and source of each, tab-separated.
     """
-    from traceql.cli.outcomes import line, remarks
+    from traceql.cli.outcomes import line, remarks, summary
     from traceql.cli.progress import progress_bar
     from traceql.ingest import ingest
     from traceql.store import open_store
 
-    with progress_bar(quiet) as progress:
-        target = open_store(store, create=True)
-        outcomes = ingest(target, list(sources), progress=progress, **limits, **how)
-    for outcome in outcomes:
+    def tell(outcome: Outcome) -> None:
         if outcome.run:
             click.echo(line(outcome))
         for remark in remarks(outcome, quiet):
             note(remark)
+
+    target = open_store(store, create=True)
+    with progress_bar(quiet) as progress:
+        # Lines would break the bar: beneath one they wait.
+        outcomes = ingest(
+            target,
+            list(sources),
+            progress=progress,
+            tell=None if progress else tell,
+            **limits,
+            **how,
+        )
+    for outcome in outcomes if progress else ():
+        tell(outcome)
+    if len(outcomes) > 1 and not quiet:
+        note(summary(outcomes))
     return max((o.error.exit_code for o in outcomes if o.error), default=ExitCode.OK)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from traceql.render import printable
@@ -44,3 +45,9 @@ def remarks(outcome: Outcome, quiet: bool = False) -> Iterator[str]:
                 f"{outcome.source}: {finding.severity.replace('_', ' ')}: "
                 f"{finding.code} x{finding.count}: {finding.message}{example}"
             )
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many sources became what: `3 imported, 1 present, 0 failed`."""
+    counts = Counter(outcome.status for outcome in outcomes)
+    return ", ".join(f"{counts[s]} {s}" for s in ("imported", "present", "failed"))

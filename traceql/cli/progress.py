@@ -37,8 +37,9 @@ def progress_bar(quiet: bool = False) -> Iterator[Progress | None]:
 
     def progress(what: str, fraction: float) -> None:
         if what not in tasks:
-            tasks[what] = bar.add_task(printable(what), total=1.0)
-        bar.update(tasks[what], completed=fraction)
+            tasks[what] = bar.add_task(printable(what) or "all", total=1.0)
+        # Of a thousand files only those at work have a line.
+        bar.update(tasks[what], completed=fraction, visible=not what or fraction < 1)
 
     with bar:
         yield progress

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,8 +33,8 @@ class Head:
 
     Attributes:
         name: File name; it only breaks ties.
-        data: The first 64 KiB.
-        path: The file, for looks that the first bytes do not allow.
+        data: The first 64 KiB; nothing for a folder.
+        path: The file, for looks that the first bytes do not allow, or the folder.
     """
 
     name: str
@@ -50,6 +50,14 @@ class Head:
             return frozenset()
         return _sqlite.table_names(self.path)
 
+    @cached_property
+    def entries(self) -> frozenset[str]:
+        """Names of what a folder holds; empty for a file."""
+        try:
+            return frozenset(entry.name for entry in self.path.iterdir())
+        except OSError:
+            return frozenset()
+
 
 @dataclass(frozen=True)
 class Context:
@@ -61,6 +69,10 @@ class Context:
         progress: Call it with the share done, 0 to 1.
         threads: Threads to use.
         keep_environment: Whether host names and the environment may be kept.
+        with_samples: Whether CPU samples and call chains are wanted.
+        nsys: The nsys to read reports with; None: TRACEQL_NSYS, or look for one.
+        nsys_timeout_s: Seconds that it may take; None: by the report's size.
+        source: What the user named; inside an archive, the member.
     """
 
     writer: Writer
@@ -68,6 +80,10 @@ class Context:
     progress: Callable[[float], None]
     threads: int = 2
     keep_environment: bool = False
+    with_samples: bool = False
+    nsys: str | None = None
+    nsys_timeout_s: float | None = None
+    source: str = ""
 
 
 class Importer(Protocol):
@@ -108,13 +124,21 @@ def registry() -> dict[str, Importer]:
 
 
 def read_head(path: Path) -> Head:
-    """The part of a file that sniffers look at."""
+    """The part of a file or folder that sniffers look at."""
+    if path.is_dir():
+        return Head(path.name, b"", path)
     with path.open("rb") as file:
         return Head(path.name, file.read(HEAD_BYTES), path)
 
 
-def detect(head: Head) -> Importer | None:
-    """The importer that is surest of the file, or None."""
-    sure = [(i.sniff(head), i.name, i) for i in registry().values()]
+def detect(head: Head, among: Mapping[str, Importer] | None = None) -> Importer | None:
+    """The importer that is surest of the file or folder, or None.
+
+    Args:
+        head: What there is to look at.
+        among: The importers to ask; None: all.
+    """
+    known = registry() if among is None else among
+    sure = [(i.sniff(head), i.name, i) for i in known.values()]
     best = max(sure, key=lambda s: s[:2], default=None)
     return best[2] if best is not None and best[0] > 0 else None

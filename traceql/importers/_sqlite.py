@@ -1,8 +1,7 @@
 """SQLite files as DuckDB relations: by column name, streamed through Arrow.
 
 Invariant: the source is opened read-only and immutable, so nothing is ever written
-to or beside it. A relation has exactly the columns that its declaration names;
-what the file lacks is NULL.
+to or beside it.
 """
 
 from __future__ import annotations
@@ -12,21 +11,18 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
-
+from traceql.importers._tables import BINARY, Relation, Tables
 from traceql.sources import journals
-
-if TYPE_CHECKING:
-    import duckdb
 
 MAGIC = b"SQLite format 3\x00"
 _BATCH_ROWS = 65_536
-_BINARY = ("VARCHAR", "BLOB")  # what streams as blobs
+# Row ids stand in the low 40 bits of the schema's ids, and chunks walk them: no export
+# has more rows than this.
+_MAX_ROW_ID = 1 << 33
 
 
 def uri(path: Path) -> str:
@@ -81,37 +77,7 @@ def settled(path: Path) -> Iterator[Path]:
         yield copy
 
 
-@dataclass(frozen=True)
-class Relation:
-    """A source table as its importer declares it.
-
-    Attributes:
-        name: Its name, in the source and in DuckDB.
-        columns: Declared columns: name to DuckDB type.
-    """
-
-    name: str
-    columns: dict[str, str]
-
-
-def declared(con: duckdb.DuckDBPyConnection, ddl: str) -> dict[str, Relation]:
-    """Reads CREATE TABLE statements, runs them in `con`, and returns what they say."""
-    before = {
-        row[0]
-        for row in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-    }
-    con.execute(ddl)
-    relations: dict[str, Relation] = {}
-    for table, column, type_ in con.execute(
-        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
-        "WHERE NOT internal ORDER BY table_name, column_index"
-    ).fetchall():
-        if table not in before:
-            relations.setdefault(table, Relation(table, {})).columns[column] = type_
-    return relations
-
-
-class SqliteSource:
+class SqliteSource(Tables):
     """One SQLite file: what it holds, and streams over parts of it."""
 
     def __init__(self, path: Path) -> None:
@@ -130,13 +96,42 @@ class SqliteSource:
             return {str(row[1]) for row in con.execute(f'PRAGMA table_info("{table}")')}
 
     def rowids(self, table: str) -> tuple[int, int] | None:
-        """Smallest and largest rowid; None for an absent or empty table."""
+        """Smallest and largest row id; None for an absent or empty table."""
         if table not in self.tables:
             return None
+        if self._is_odd(table):
+            return 1, self.row_count(table)
         with closing(sqlite3.connect(self._uri, uri=True)) as con:
             low = con.execute(f'SELECT min(rowid) FROM "{table}"').fetchone()[0]
             high = con.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0]
             return None if low is None else (int(low), int(high))
+
+    def _is_odd(self, table: str) -> bool:
+        """Whether rowids do not do as row ids: then the rows are counted instead."""
+        with closing(sqlite3.connect(self._uri, uri=True)) as con:
+            odd = con.execute(
+                f'SELECT 1 FROM "{table}" WHERE rowid < 0 OR rowid > {_MAX_ROW_ID} '
+                "LIMIT 1"
+            )
+            return odd.fetchone() is not None
+
+    def row_count(self, table: str) -> int:
+        """How many rows a table has; 0 for an absent one."""
+        if table not in self.tables:
+            return 0
+        with closing(sqlite3.connect(self._uri, uri=True)) as con:
+            return int(con.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])
+
+    def chunks(self, table: str, rows: int) -> Iterator[tuple[int, int]]:
+        """First and last rowids of the parts of a table; see `Tables.chunks`."""
+        bounds = self.rowids(table)
+        if bounds is None:
+            return
+        low, last = bounds
+        while low <= last:
+            high = min(low + rows - 1, last)
+            yield low, high
+            low = high + 1
 
     @contextmanager
     def stream(
@@ -156,17 +151,22 @@ class SqliteSource:
         from adbc_driver_sqlite import StatementOptions, dbapi
 
         present = self.columns(relation.name)
-        selected = ["rowid AS row_id"]
+        selected, row_id, source = ["rowid AS row_id"], "rowid", f'"{relation.name}"'
+        if relation.name in self.tables and self._is_odd(relation.name):
+            counted = (
+                f"SELECT row_number() OVER (ORDER BY rowid) AS row_id, * FROM {source}"
+            )
+            selected, row_id, source = ["row_id"], "row_id", f"({counted})"
         for name, type_ in relation.columns.items():
-            if name not in present:
+            if name not in present or name in relation.unread:
                 continue
-            if type_ in _BINARY:
+            if type_ in BINARY:
                 selected.append(f'coalesce(CAST("{name}" AS BLOB), x\'\') AS "{name}"')
             elif type_ == "DOUBLE":
                 selected.append(f'coalesce(CAST("{name}" AS REAL), 9e999) AS "{name}"')
             else:
                 selected.append(f'"{name}"')
-        where = "" if low is None else f" WHERE rowid BETWEEN {low} AND {high}"
+        where = "" if low is None else f" WHERE {row_id} BETWEEN {low} AND {high}"
         with (
             dbapi.connect(self._uri) as connection,
             connection.cursor() as cursor,
@@ -174,88 +174,5 @@ class SqliteSource:
             cursor.adbc_statement.set_options(
                 **{StatementOptions.BATCH_ROWS.value: str(_BATCH_ROWS)}
             )
-            cursor.execute(
-                f'SELECT {", ".join(selected)} FROM "{relation.name}"{where}'
-            )
+            cursor.execute(f"SELECT {', '.join(selected)} FROM {source}{where}")
             yield cursor.fetch_record_batch()
-
-    def load(
-        self,
-        con: duckdb.DuckDBPyConnection,
-        into: str,
-        relation: Relation,
-        low: int | None = None,
-        high: int | None = None,
-    ) -> dict[str, int]:
-        """Runs `into` (INSERT or CREATE ... AS) on the relation's rows.
-
-        Returns:
-            How many values did not fit the type of a column, and are NULL.
-        """
-        import duckdb
-
-        def run(sql: str, cast: str) -> list[Any]:
-            with self.stream(relation, low, high) as stream:
-                columns = self.select_list(relation, stream, cast)
-                con.register("arrow_stream", stream)
-                rows = con.execute(sql.format(columns)).fetchall()
-                con.unregister("arrow_stream")
-                return rows
-
-        try:
-            run(f"{into} SELECT {{}} FROM arrow_stream", "CAST")
-        except duckdb.ConversionException:
-            run(f"{into} SELECT {{}} FROM arrow_stream", "TRY_CAST")
-        else:
-            return {}
-        present = self.columns(relation.name)
-        numbers = [
-            name
-            for name, type_ in relation.columns.items()
-            if name in present and "INT" in type_
-        ]
-        lost = ", ".join(
-            f'count(*) FILTER ("{n}" IS NOT NULL '
-            f'AND TRY_CAST("{n}" AS {relation.columns[n]}) IS NULL)'
-            for n in numbers
-        )
-        (counts,) = run(f"SELECT {lost} FROM arrow_stream", "CAST")
-        return {n: c for n, c in zip(numbers, counts, strict=True) if c}
-
-    def select_list(self, relation: Relation, stream: Any, cast: str = "CAST") -> str:
-        """SELECT list over a stream that gives every declared column its type.
-
-        Args:
-            relation: What the stream brings.
-            stream: The stream.
-            cast: CAST, or TRY_CAST to read what does not fit its type as NULL.
-        """
-        items = []
-        for name, type_ in relation.columns.items():
-            position = stream.schema.get_field_index(name)
-            if position < 0 or not _holds(stream.schema.field(position).type, type_):
-                items.append(f'CAST(NULL AS {type_}) AS "{name}"')
-            elif type_ == "VARCHAR":
-                text = f"nullif(\"{name}\", ''::BLOB)"
-                value = f"coalesce(TRY(decode({text})), lenient({text}))"
-                items.append(f'{value} AS "{name}"')
-            elif type_ == "BLOB":
-                items.append(f'nullif("{name}", \'\'::BLOB) AS "{name}"')
-            elif type_ == "DOUBLE":
-                items.append(f'nullif("{name}", \'Infinity\'::DOUBLE) AS "{name}"')
-            else:
-                items.append(f'{cast}("{name}" AS {type_}) AS "{name}"')
-        return ", ".join(items)
-
-
-def _holds(arrow: pa.DataType, type_: str) -> bool:
-    """Whether a stream's column is text or bytes where those are declared.
-
-    The driver calls every column of an empty stream an integer.
-    """
-    return type_ not in _BINARY or pa.types.is_binary(arrow)
-
-
-def decode_lenient(data: bytes | None) -> str | None:
-    """Text of bytes that are no UTF-8: what is wrong becomes U+FFFD."""
-    return None if data is None else data.decode("utf-8", errors="replace")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,20 +22,30 @@ from traceql import nesting
 from traceql.diagnostics import Severity
 from traceql.errors import ImportFailed
 from traceql.importers import Context, Head
-from traceql.importers._sqlite import (
-    Relation,
-    SqliteSource,
-    declared,
-    decode_lenient,
-    missing_bytes,
-    settled,
-)
+from traceql.importers._literals import literal_json
+from traceql.importers._sqlite import SqliteSource, missing_bytes, settled
+from traceql.importers._tables import Relation, Tables, declared, decode_lenient
 from traceql.mapping import Block, Phase, read_mapping
 
 if TYPE_CHECKING:
     import duckdb
 
 _HERE = Path(__file__).parent
+# The main file first: it makes the macros and the order of the phases.
+_MAPPING = (
+    "nsight_sqlite.sql",
+    "nsight_sqlite_host.sql",
+    "nsight_sqlite_memory.sql",
+    "nsight_sqlite_network.sql",
+    "nsight_sqlite_payload.sql",
+    "nsight_sqlite_samples.sql",
+    "nsight_sqlite_rest.sql",
+)
+# Operations out of NVTX ranges; not wanted where another source has the operations.
+_OPS = "nsight_sqlite_pyprof.sql"
+_SOURCES = ("nsight_sqlite_source.sql", "nsight_sqlite_source_more.sql")
+# What costs a column of a big table and says nothing without the call chains.
+_ONLY_WITH_SAMPLES = frozenset({"callchainId"})
 _CHUNK_ROWS = 250_000
 _MAX_ENUM = 60_000
 # 146 years to either side of the session's start: differences cannot overflow.
@@ -83,13 +93,12 @@ class NsightSqlite:
     """Importer of `nsys export --type sqlite` files."""
 
     name = "nsight-sqlite"
-    version = 1
+    version = 3
     title = "Nsight Systems SQLite export"
 
     def sniff(self, head: Head) -> float:
         """Sure by the tables, whatever the file is called."""
-        tables = head.sqlite_tables
-        return 0.95 if "StringIds" in tables and tables & _SIGNS else 0.0
+        return 0.95 if is_capture(head.sqlite_tables) else 0.0
 
     def read(
         self, path: Path, con: duckdb.DuckDBPyConnection, ctx: Context
@@ -108,7 +117,7 @@ class NsightSqlite:
                         "missing at its end",
                         hint="Copy the file again, or export the report again.",
                     )
-                return _Import(SqliteSource(database), con, ctx).run()
+                return import_tables(SqliteSource(database), con, ctx)
         except (sqlite3.Error, _adbc_error()) as error:
             raise ImportFailed(
                 f"{path}: the SQLite database is damaged: {error}",
@@ -117,6 +126,29 @@ class NsightSqlite:
 
 
 IMPORTER = NsightSqlite()
+
+
+def is_capture(tables: Set[str]) -> bool:
+    """Whether tables of these names are those of a Nsight Systems export."""
+    return "StringIds" in tables and bool(tables & _SIGNS)
+
+
+def import_tables(
+    source: Tables,
+    con: duckdb.DuckDBPyConnection,
+    ctx: Context,
+    *,
+    with_ops: bool = True,
+) -> dict[str, Any]:
+    """Imports the tables of an export, whatever holds them; see `Importer.read`.
+
+    Args:
+        source: The tables.
+        con: Connection to import through.
+        ctx: What the importer works with.
+        with_ops: Whether NVTX ranges that are operations become such.
+    """
+    return _Import(source, con, ctx, with_ops).run()
 
 
 def _adbc_error() -> type[Exception]:
@@ -129,24 +161,37 @@ class _Import:
     """One run of the importer: the file, the connection, the mapping."""
 
     def __init__(
-        self, source: SqliteSource, con: duckdb.DuckDBPyConnection, ctx: Context
+        self,
+        source: Tables,
+        con: duckdb.DuckDBPyConnection,
+        ctx: Context,
+        with_ops: bool,
     ) -> None:
         self.source = source
         self.con = con
         self.ctx = ctx
-        self.phases = read_mapping(_HERE / "nsight_sqlite.sql")
+        names = (*_MAPPING, _OPS) if with_ops else _MAPPING
+        self.phases = read_mapping(*(_HERE / name for name in names))
         self._local = threading.local()
         self._done = itertools.count(1)
 
     def run(self) -> dict[str, Any]:
         con = self.con
         con.create_function("lenient", decode_lenient, ["BLOB"], "VARCHAR")
-        relations = declared(con, (_HERE / "nsight_sqlite_source.sql").read_text())
+        con.create_function("literal_json", literal_json, ["VARCHAR"], "JSON")
+        ddl = "\n".join((_HERE / name).read_text() for name in _SOURCES)
+        relations = declared(con, ddl)
+        if not self.ctx.with_samples:
+            relations = {
+                name: replace(relation, unread=_ONLY_WITH_SAMPLES)
+                for name, relation in relations.items()
+            }
         streamed = {s for phase in self.phases for s in phase.chunked()}
         for name, relation in relations.items():
             if name not in streamed and name in self.source.tables:
                 self._load(con, f'INSERT INTO "{name}"', relation)
         self._list_columns(relations)
+        self._list_tables(relations)
         chunks = {
             phase.name: list(self._chunks(phase, relations)) for phase in self.phases
         }
@@ -165,6 +210,7 @@ class _Import:
         return facts
 
     def _prepare(self, phase: Phase) -> None:
+        self.ctx.writer.show_written(self.con)
         for block in phase.once():
             if block.kind == "prepare":
                 self.con.execute(block.sql)
@@ -224,6 +270,33 @@ class _Import:
         if pairs:
             self.con.executemany("INSERT INTO source_column VALUES (?, ?)", pairs)
 
+    def _list_tables(self, relations: dict[str, Relation]) -> None:
+        """Makes `source_table`: what the mapping does not read, with its rows.
+
+        Declared tables that wait for an option are among them, undeclared ones too.
+        """
+        waiting = {
+            block.source
+            for phase in self.phases
+            for block in (b for blocks in phase.chunked().values() for b in blocks)
+            if not self._wanted(block)
+        }
+        self.con.execute(
+            "CREATE TABLE source_table (table_name VARCHAR, option_only BOOLEAN)"
+        )
+        pairs = [
+            (name, name in relations)
+            for name in sorted(self.source.tables - (relations.keys() - waiting))
+        ]
+        if pairs:
+            self.con.executemany("INSERT INTO source_table VALUES (?, ?)", pairs)
+        self.con.create_function(
+            "rows_of", self.source.row_count, ["VARCHAR"], "BIGINT"
+        )
+
+    def _wanted(self, block: Block) -> bool:
+        return not block.option or bool(getattr(self.ctx, block.option))
+
     def _load(
         self,
         con: duckdb.DuckDBPyConnection,
@@ -245,15 +318,12 @@ class _Import:
             )
 
     def _chunks(self, phase: Phase, relations: dict[str, Relation]) -> Iterator[_Chunk]:
-        for name, blocks in phase.chunked().items():
-            bounds = self.source.rowids(name)
-            if bounds is None:
+        for name, all_blocks in phase.chunked().items():
+            blocks = [b for b in all_blocks if self._wanted(b)]
+            if not blocks:
                 continue
-            low, last = bounds
-            while low <= last:
-                high = min(low + _CHUNK_ROWS - 1, last)
+            for low, high in self.source.chunks(name, _CHUNK_ROWS):
                 yield _Chunk(relations[name], blocks, low, high)
-                low = high + 1
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         if not hasattr(self._local, "con"):
@@ -284,7 +354,10 @@ class _Import:
         ((dropped,),) = con.execute(
             f'DELETE FROM {table} WHERE "start" IS NULL OR "start" NOT BETWEEN {_TIMES}'
         ).fetchall()
-        con.execute(f'UPDATE {table} SET "end" = NULL WHERE "end" NOT BETWEEN {_TIMES}')
+        if "end" in relation.columns:
+            con.execute(
+                f'UPDATE {table} SET "end" = NULL WHERE "end" NOT BETWEEN {_TIMES}'
+            )
         self._find(
             "rows_without_time",
             "data_loss",

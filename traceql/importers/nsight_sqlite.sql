@@ -9,6 +9,9 @@ CREATE MACRO pid_of(global_id) AS (global_id >> 24) & 16777215;
 CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 -- nsys writes "no stream" and "no event" as the largest unsigned number of 32 bits.
 CREATE MACRO unless_none(id) AS nullif(id, 4294967295);
+-- Exports of older reports have zeros where the report says nothing.
+CREATE MACRO known_uuid(id) AS
+    CASE WHEN regexp_replace(id, '[0-]', '', 'g') <> '' THEN id END;
 CREATE MACRO signed_32(n) AS
     CAST(CASE WHEN n > 2147483647 THEN n - 4294967296 ELSE n END AS INTEGER);
 -- SQLite has no unsigned numbers of 64 bits: the upper half is negative in it.
@@ -30,6 +33,10 @@ CREATE MACRO copy_direction(kind) AS
         WHEN 9 THEN 'H2H' WHEN 10 THEN 'P2P' WHEN 11 THEN 'UVM_H2D'
         WHEN 12 THEN 'UVM_D2H' WHEN 13 THEN 'UVM_D2D' ELSE 'unknown'
     END;
+-- 256 TiB in one operation is damage, and sums of such overflow.
+CREATE MACRO plausible(n) AS CASE WHEN n BETWEEN 0 AND 281474976710656 THEN n END;
+CREATE MACRO implausible(n) AS
+    CASE WHEN n NOT BETWEEN 0 AND 281474976710656 THEN '"bytes":' || n END;
 CREATE MACRO has_home(t) AS
     contains(t, '/home/') OR contains(t, '/Users/') OR contains(t, '/root/')
     OR contains(t, ':\Users\') OR contains(t, ':\\Users\\');
@@ -50,6 +57,8 @@ CREATE TABLE metric (
     ts_ns BIGINT, type_id BIGINT, name VARCHAR, value DOUBLE
 );
 CREATE TABLE event_record (row_id BIGINT);
+-- The framework's operation that a call was made in, where NVTX ranges tell.
+CREATE TABLE op_of_call (api_call_id BIGINT, op_id BIGINT);
 
 -- Activity rows name a GPU by its CUDA ordinal, which each process counts for itself.
 -- While ordinals and GPUs pair one to one the ordinal is the device; where processes
@@ -120,6 +129,8 @@ SEMI JOIN (
 ) USING (pid, correlation_id)
 GROUP BY launch.pid, launch.correlation_id;
 
+-- @phase chains
+
 -- @phase host
 
 -- @rows api_call FROM CUPTI_ACTIVITY_KIND_RUNTIME
@@ -136,10 +147,12 @@ SELECT
     coalesce(n.function, 'unknown') AS name,
     pid_of(r.globalTid) AS pid, tid_of(r.globalTid) AS tid,
     nullif(r.correlationId, 0) AS correlation_id, r.returnValue AS result,
+    k.stack AS callchain,
     -- Class 67 is the frame that CUDA backtraces put round a call.
     CASE WHEN r.eventClass > 1 THEN '{"eventClass":' || r.eventClass || '}' END AS extra
 FROM CUPTI_ACTIVITY_KIND_RUNTIME AS r
 LEFT JOIN names AS n ON n.id = r.nameId
+LEFT JOIN cuda_stack AS k ON k.chain_id = r.callchainId
 
 -- @stage FROM CUPTI_ACTIVITY_KIND_RUNTIME
 INSERT INTO launch
@@ -159,9 +172,10 @@ SELECT
     coalesce(n.function, 'unknown') AS name,
     pid_of(o.globalTid) AS pid, tid_of(o.globalTid) AS tid,
     nullif(o.correlationId, 0) AS correlation_id, o.returnValue AS result,
-    o.nestingLevel AS nesting_level
+    o.nestingLevel AS nesting_level, k.stack AS callchain
 FROM OSRT_API AS o
 LEFT JOIN names AS n ON n.id = o.nameId
+LEFT JOIN osrt_stack AS k ON k.chain_id = o.callchainId
 
 -- @rows api_call FROM CUDNN_EVENTS
 SELECT
@@ -251,6 +265,8 @@ FROM (
         )
 )
 
+-- @phase ops
+
 -- @phase device
 
 -- @prepare
@@ -272,16 +288,23 @@ SELECT
     CASE WHEN v.category <> 0 THEN coalesce(c.text, CAST(v.category AS VARCHAR)) END
         AS category,
     v.pid, v.tid, v.end_tid,
-    row_key(11, t.parent_id) AS parent_id, t.depth, v.payload,
-    v.end_ns IS NULL AND v.event_type NOT IN (34, 65) AS truncated,
+    row_key(11, t.parent_id) AS parent_id, t.depth,
+    coalesce(b.content, v.payload) AS payload,
+    -- nsys itself ends what was open: exactly at the capture's length.
+    (
+        v.end_ns IS NULL
+        OR v.end_ns IN (SELECT duration FROM ANALYSIS_DETAILS WHERE duration > 0)
+    ) AND v.event_type NOT IN (34, 65) AS truncated,
     coalesce(t.crossing, false) AS crossing,
     '{' || nullif(concat_ws(
         ',',
         '"color":' || v.color, '"rangeId":' || nullif(v.range_id, 0),
-        '"binaryData":"' || to_base64(v.binary_data) || '"'
+        CASE WHEN b.row_id IS NULL
+            THEN '"binaryData":"' || to_base64(v.binary_data) || '"' END
     ), '') || '}' AS extra
 FROM nvtx AS v
 LEFT JOIN nested AS t ON t.id = v.row_id
+LEFT JOIN payload AS b ON b.row_id = v.row_id
 LEFT JOIN (
     SELECT pid, domain_id, arg_min(text, row_id) AS text
     FROM nvtx WHERE event_type = 75 GROUP BY pid, domain_id
@@ -311,6 +334,7 @@ FROM metric AS m
 LEFT JOIN (
     SELECT gpu_id, min(device_id) AS device_id FROM device_of_gpu GROUP BY gpu_id
 ) AS g ON g.gpu_id = m.type_id & 255
+WHERE m.ts_ns IS NOT NULL
 
 -- @stage FROM CUPTI_ACTIVITY_KIND_KERNEL
 -- Few combinations of these occur: spelled out once each, and joined as an ENUM.
@@ -355,7 +379,7 @@ SELECT
     k.contextId AS context_id, k.streamId AS stream_id,
     nullif(k.greenContextId, 0) AS green_context_id, i.priority,
     gpu_pid(k.globalPid) AS pid, nullif(k.correlationId, 0) AS correlation_id,
-    l.api_call_id, l.launch_ts_ns,
+    l.api_call_id, l.launch_ts_ns, f.op_id,
     nullif(k.graphId, 0) AS graph_id, nullif(k.graphNodeId, 0) AS graph_node_id,
     k.gridId AS grid_id,
     CASE k.launchType
@@ -378,6 +402,7 @@ LEFT JOIN names AS s ON s.id = k.shortName
 LEFT JOIN names AS m ON m.id = k.mangledName
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_KERNEL') AS l
     ON l.pid = gpu_pid(k.globalPid) AND l.correlation_id = k.correlationId
+LEFT JOIN op_of_call AS f ON f.api_call_id = l.api_call_id
 LEFT JOIN device_map AS d
     ON d.pid = gpu_pid(k.globalPid) AND d.ordinal = k.deviceId
 LEFT JOIN stream_info AS i
@@ -403,22 +428,24 @@ SELECT
     coalesce(d.device_id, c.deviceId) AS device_id,
     c.contextId AS context_id, c.streamId AS stream_id,
     nullif(c.greenContextId, 0) AS green_context_id,
-    copy_direction(c.copyKind) AS kind, c.bytes,
+    copy_direction(c.copyKind) AS kind, plausible(c.bytes) AS bytes,
     memory_name(c.srcKind) AS src_memory, memory_name(c.dstKind) AS dst_memory,
     coalesce(ds.device_id, c.srcDeviceId) AS src_device_id,
     coalesce(dd.device_id, c.dstDeviceId) AS dst_device_id,
     c.copyCount AS copy_count,
     gpu_pid(c.globalPid) AS pid, nullif(c.correlationId, 0) AS correlation_id,
-    l.api_call_id, l.launch_ts_ns, nullif(c.graphNodeId, 0) AS graph_node_id,
+    l.api_call_id, l.launch_ts_ns, f.op_id,
+    nullif(c.graphNodeId, 0) AS graph_node_id,
     '{' || nullif(concat_ws(
         ',',
         '"srcContextId":' || c.srcContextId, '"dstContextId":' || c.dstContextId,
         '"migrationCause":' || c.migrationCause,
-        '"virtualAddress":' || nullif(c.virtualAddress, 0)
+        '"virtualAddress":' || nullif(c.virtualAddress, 0), implausible(c.bytes)
     ), '') || '}' AS extra
 FROM CUPTI_ACTIVITY_KIND_MEMCPY AS c
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_MEMCPY') AS l
     ON l.pid = gpu_pid(c.globalPid) AND l.correlation_id = c.correlationId
+LEFT JOIN op_of_call AS f ON f.api_call_id = l.api_call_id
 LEFT JOIN device_map AS d
     ON d.pid = gpu_pid(c.globalPid) AND d.ordinal = c.deviceId
 LEFT JOIN device_map AS ds
@@ -433,12 +460,15 @@ SELECT
     coalesce(d.device_id, c.deviceId) AS device_id,
     c.contextId AS context_id, c.streamId AS stream_id,
     nullif(c.greenContextId, 0) AS green_context_id,
-    c.value, c.bytes, memory_name(c.memKind) AS memory_kind,
+    c.value, plausible(c.bytes) AS bytes, memory_name(c.memKind) AS memory_kind,
     gpu_pid(c.globalPid) AS pid, nullif(c.correlationId, 0) AS correlation_id,
-    l.api_call_id, l.launch_ts_ns, nullif(c.graphNodeId, 0) AS graph_node_id
+    l.api_call_id, l.launch_ts_ns, f.op_id,
+    nullif(c.graphNodeId, 0) AS graph_node_id,
+    '{' || implausible(c.bytes) || '}' AS extra
 FROM CUPTI_ACTIVITY_KIND_MEMSET AS c
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_MEMSET') AS l
     ON l.pid = gpu_pid(c.globalPid) AND l.correlation_id = c.correlationId
+LEFT JOIN op_of_call AS f ON f.api_call_id = l.api_call_id
 LEFT JOIN device_map AS d
     ON d.pid = gpu_pid(c.globalPid) AND d.ordinal = c.deviceId
 
@@ -451,10 +481,11 @@ SELECT
     g.contextId AS context_id, g.streamId AS stream_id,
     nullif(g.greenContextId, 0) AS green_context_id,
     gpu_pid(g.globalPid) AS pid, nullif(g.correlationId, 0) AS correlation_id,
-    l.api_call_id, l.launch_ts_ns
+    l.api_call_id, l.launch_ts_ns, f.op_id
 FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE AS g
 LEFT JOIN launched_by('CUPTI_ACTIVITY_KIND_GRAPH_TRACE') AS l
     ON l.pid = gpu_pid(g.globalPid) AND l.correlation_id = g.correlationId
+LEFT JOIN op_of_call AS f ON f.api_call_id = l.api_call_id
 LEFT JOIN device_map AS d
     ON d.pid = gpu_pid(g.globalPid) AND d.ordinal = g.deviceId
 
@@ -534,7 +565,7 @@ WITH used AS (
 ),
 known AS (
     SELECT
-        m.device_id, g.name, nullif(g.uuid, '') AS uuid, g.busLocation AS bus,
+        m.device_id, g.name, known_uuid(g.uuid) AS uuid, g.busLocation AS bus,
         g.smCount, g.totalMemory, g.computeMajor, g.computeMinor, g.maxWarpsPerSm,
         g.threadsPerWarp, g.memoryBandwidth, g.clockRate, g.id, g.l2CacheSize,
         g.chipName
@@ -550,7 +581,7 @@ older AS (
     QUALIFY row_number() OVER (PARTITION BY deviceId ORDER BY row_id) = 1
 ),
 sms AS (
-    SELECT cudaId, max(numMultiprocessors) AS sm_count, max(nullif(uuid, '')) AS uuid
+    SELECT cudaId, max(numMultiprocessors) AS sm_count, max(known_uuid(uuid)) AS uuid
     FROM TARGET_INFO_CUDA_DEVICE
     WHERE NOT EXISTS (FROM device_map)
     GROUP BY cudaId
@@ -593,6 +624,13 @@ WITH used AS (
     UNION SELECT pid, tid FROM written.annotation
     UNION SELECT pid, end_tid FROM written.annotation WHERE end_tid IS NOT NULL
     UNION SELECT pid, tid FROM written.overhead
+    UNION
+    SELECT pid, tid
+    FROM (SELECT pid, tid FROM cpu_sample UNION SELECT pid, tid FROM cpu_switch)
+    WHERE pid IN (
+        SELECT pid FROM written.api_call UNION SELECT pid FROM written.annotation
+        UNION SELECT pid FROM written.overhead
+    )
 ),
 thread_name AS (
     SELECT pid_of(t.globalTid) AS pid, tid_of(t.globalTid) AS tid,
@@ -718,6 +756,18 @@ SELECT
             THEN 'none'
         ELSE 'session_start'
     END AS clock,
+    -- MPI's own rank; exports of before the MPI tables have it as a thread's name.
+    (
+        SELECT CASE WHEN count(DISTINCT rank_of) = 1 THEN min(rank_of) END
+        FROM (
+            SELECT "rank" AS rank_of FROM MPI_RANKS
+            UNION ALL
+            SELECT TRY_CAST(regexp_extract(text, '^MPI Rank ([0-9]+)$', 1) AS INTEGER)
+            FROM nvtx WHERE event_type = 39 AND text LIKE 'MPI Rank %'
+        )
+    ) AS "rank",
+    -- MPI_COMM_WORLD is the largest communicator that there is.
+    (SELECT max("size") FROM MPI_COMMUNICATORS) AS world_size,
     (SELECT max(value) FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname') AS host,
     (
         SELECT CAST(json_group_object(name, value) AS VARCHAR)
@@ -765,8 +815,12 @@ SELECT count(*), NULL FROM written.graph_launch
 -- @diagnostic negative_duration data_loss Rows end before they start: they count as operations, not as time.
 SELECT count(*), min(name)
 FROM (
-    SELECT name FROM written.kernel WHERE dur_ns < 0
-    UNION ALL SELECT kind FROM written.memcpy WHERE dur_ns < 0
+    SELECT coalesce(name, 'kernel') AS name FROM written.kernel WHERE dur_ns < 0
+    UNION ALL SELECT 'memcpy ' || kind FROM written.memcpy WHERE dur_ns < 0
+    UNION ALL SELECT 'memset' FROM written.memset WHERE dur_ns < 0
+    UNION ALL SELECT 'graph' FROM written.graph_launch WHERE dur_ns < 0
+    UNION ALL SELECT kind FROM written.sync WHERE dur_ns < 0
+    UNION ALL SELECT kind FROM written.overhead WHERE dur_ns < 0
     UNION ALL SELECT name FROM written.api_call WHERE dur_ns < 0
     UNION ALL SELECT name FROM written.annotation WHERE dur_ns < 0
 )
@@ -781,10 +835,23 @@ FROM (
     UNION ALL SELECT name FROM written.api_call WHERE dur_ns IS NULL
 )
 
+-- @diagnostic implausible_bytes data_loss Copies, fills or allocations of impossible size: their bytes are NULL, and stand in extra.
+SELECT count(*), min(example)
+FROM (
+    SELECT 'memcpy ' || kind AS example FROM written.memcpy
+    WHERE bytes IS NULL AND contains(extra, '"bytes":')
+    UNION ALL
+    SELECT 'memset' FROM written.memset WHERE bytes IS NULL AND extra IS NOT NULL
+    UNION ALL
+    SELECT 'memory_event' FROM written.memory_event
+    WHERE bytes IS NULL AND contains(extra, '"bytes":')
+        AND NOT contains(extra, '"memoryOperationType":')
+)
+
 -- @diagnostic unnamed_kernels data_loss Kernels name a string that the export does not have: they have no name.
 SELECT count(*), NULL FROM written.kernel WHERE name IS NULL
 
--- @diagnostic unfinished_ranges info Ranges that the capture's end cut off: they have no duration.
+-- @diagnostic unfinished_ranges info Ranges that the capture's end cut off: they have no duration, or last until that end.
 SELECT count(*), min(name) FROM written.annotation WHERE truncated
 
 -- @diagnostic crossing_ranges info Push/pop ranges that overlap without nesting.
@@ -814,6 +881,19 @@ FROM (
     UNION ALL
     SELECT name FROM (SELECT DISTINCT name FROM written.kernel)
     WHERE has_home(name)
+    UNION ALL
+    SELECT "text" FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) AND has_home("text")
+    UNION ALL
+    SELECT extra FROM (SELECT DISTINCT extra FROM written.page_fault)
+    WHERE has_home(extra)
+    UNION ALL
+    SELECT extra FROM written.api_call WHERE api = 'openacc' AND has_home(extra)
+    UNION ALL
+    SELECT stack FROM sample_stack WHERE has_home(stack)
+    UNION ALL
+    SELECT stack FROM cuda_stack WHERE has_home(stack)
+    UNION ALL
+    SELECT stack FROM osrt_stack WHERE has_home(stack)
 )
 
 -- @diagnostic domains_without_ranges warning NVTX domains were created but no range was recorded: the NVTX library is newer than this nsys understands.

@@ -54,7 +54,7 @@ def write_report(
     try:
         text = render_report(session)
     finally:
-        session.con.close()
+        session.close()
     _write(target, text)
     return target
 

@@ -35,11 +35,13 @@ class Ask:
         query: Name of the query.
         params: Its parameters; `time_window` may be `FOCUS`.
         name: What the answer is called; as the query if empty.
+        columns: What it has to hold; all if empty. DuckDB does not compute the others.
     """
 
     query: str
     params: Mapping[str, object] = field(default_factory=dict)
     name: str = ""
+    columns: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -47,7 +49,17 @@ class Ask:
         return self.name or self.query
 
 
-GROUND = (Ask("_gpu_sweep"), Ask("_stream_sets", {"time_window": FOCUS}))
+_SWEEP = (
+    *("run_id", "device_id", "context_id", "stream_id", "pid", "activity"),
+    *("is_kernel", "start_ns", "end_ns", "busy_from_ns", "kernel_from_ns"),
+    *("compute_from_ns", "communication_from_ns", "copy_from_ns", "stream_from_ns"),
+    "stream_end_before_ns",
+)
+GROUND = (
+    Ask("_gpu_sweep", columns=_SWEEP),
+    Ask("_stream_sets", {"time_window": FOCUS}),
+    Ask("_op_costs"),
+)
 """The sweeps that several answers stand on: each runs once for the whole report."""
 
 
@@ -58,7 +70,10 @@ class Answers:
         self._session = session
         self._asked: dict[str, Ask] = {}
         self._run: Run | None = None
-        session.con.execute("CREATE SCHEMA answer")
+        self.sql("CREATE SCHEMA answer")
+        self._with_steps: set[str] = set()
+        # Detecting iterations takes a while, and most windows need them.
+        self._pin(Ask("_launch_periods"))
         found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
         for ask in GROUND:
@@ -118,10 +133,12 @@ class Answers:
 
     def note(self, ask: Ask) -> str | None:
         """What the run at hand lacks for a query and how to record it."""
-        rows = self.run.rows
+        return self._lack(ask, self.run)
+
+    def _lack(self, ask: Ask, run: Run) -> str | None:
         for tables, advice in self.query_of(ask).requires:
             names = tables.split("|")
-            if not any(rows.get(name) for name in names):
+            if not any(run.rows.get(name) for name in names):
                 return f"This capture holds no {' or '.join(names)} rows. {advice}"
         return None
 
@@ -132,7 +149,8 @@ class Answers:
         params = dict(ask.params)
         if params.get("time_window") == FOCUS:
             params["time_window"] = window
-        return queries.call_sql(self.query_of(ask), params)
+        text = queries.call_sql(self.query_of(ask), params)
+        return f"SELECT {', '.join(ask.columns)} {text}" if ask.columns else text
 
     def _create(self, ask: Ask) -> str:
         by_window: dict[str, list[str]] = {}
@@ -145,23 +163,26 @@ class Answers:
                 f"({self._call(ask, window)} WHERE run_id IN ({', '.join(ids)}))"
                 for window, ids in by_window.items()
             ]
-        return " UNION ALL ".join(arms)
+        answer = " UNION ALL ".join(arms)
+        if all(self._lack(ask, run) for run in self._session.runs):
+            # The note says it; nothing is computed.
+            return f"{answer} WITH NO DATA"
+        return answer
 
     def _pin(self, ask: Ask) -> None:
         """Runs a private query once; every further call of it reads the answer."""
-        con = self._session.con
-        con.execute(f"CREATE TABLE answer.{ask.table} AS {self._create(ask)}")
+        self.sql(f"CREATE TABLE answer.{ask.table} AS {self._create(ask)}")
         params = self.query_of(ask).params
         declared = ", ".join(f"{p.name} {p.type} := {p.default}" for p in params)
         text = f"FROM answer.{ask.table}"
         if params:
             text += f" WHERE {_same_window()}"
-        con.execute(
+        self.sql(
             f"CREATE OR REPLACE MACRO {VERSION}.{ask.table}({declared}) AS TABLE {text}"
         )
 
     def _view(self, ask: Ask, run: Run) -> None:
-        self._session.con.execute(
+        self.sql(
             f"CREATE OR REPLACE TEMP VIEW {ask.table} AS "
             f"FROM answer.{ask.table} WHERE run_id = '{run.run_id}'"
         )
@@ -170,6 +191,7 @@ class Answers:
 def _same_window() -> str:
     """SQL that fails for another window than an answer of `FOCUS` was made with."""
     return (
-        "CASE WHEN time_window IN ('steps', 'gpu') AND coalesce(from_ns, to_ns) IS NULL "
+        "CASE WHEN time_window IN ('steps', 'gpu') "
+        "AND coalesce(from_ns, to_ns) IS NULL "
         "THEN true ELSE error('this window was not swept') END"
     )

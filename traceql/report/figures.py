@@ -125,8 +125,10 @@ def show(figure: Figure, answers: Answers, prefix: str) -> Shown:
     ask = figure.ask
     note = answers.note(ask)
     text = figure.sql or f"FROM {ask.table}"
-    total = int(answers.sql(f"SELECT count(*) AS n FROM ({text})").rows()[0]["n"])
     result = answers.sql(f"{text}\nLIMIT {figure.limit}")
+    total = len(result)
+    if total == figure.limit:
+        total = int(answers.sql(f"SELECT count(*) AS n FROM ({text})").rows()[0]["n"])
     own = (ColumnDoc(name, unit, "neutral", "") for name, unit in figure.units.items())
     docs = (*answers.query_of(ask).columns, *own)
     documented = Result(result.table, docs=docs)

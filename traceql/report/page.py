@@ -61,6 +61,27 @@ COMPARISON = Figure(
     units={"window_ns": "ns"},
     how="Shares are of the whole capture times the devices that ran anything.",
 )
+HISTORY = Figure(
+    id="history",
+    title="Iterations from run to run",
+    ask=Ask("run_history"),
+    columns={
+        "name": "Run",
+        "recorded_at": "Recorded, UTC",
+        "median_ns": "Median iteration",
+        "change_pct": "Since the run before",
+        "change_from_first_pct": "Since the first",
+    },
+    sql="SELECT coalesce(label, CAST(run_id AS VARCHAR)) AS name, "
+    "CAST(value AS BIGINT) AS median_ns, * FROM answer.run_history ORDER BY ordinal",
+    units={"median_ns": "ns"},
+    limit=1000,
+    chart="history",
+    chart_sql="SELECT ordinal, coalesce(label, CAST(run_id AS VARCHAR)) AS name, "
+    "CAST(recorded_at AS VARCHAR) AS recorded_at, value AS median_ns, change_pct "
+    "FROM answer.run_history WHERE value IS NOT NULL ORDER BY ordinal",
+    how="In the order of recording; of import, where a trace does not say when it was.",
+)
 
 
 @dataclass(frozen=True)
@@ -108,14 +129,17 @@ def render(session: Session) -> str:
     )
     env.filters.update(formats.FILTERS)
     answers = Answers(session)
-    answers.ask(questions().values())
     several = len(session.runs) > 1
+    over_runs = (COMPARISON, HISTORY) if several else ()
+    asked = questions() | {figure.ask.table: figure.ask for figure in over_runs}
+    answers.ask(asked.values())
     reports = [
         _report(answers, run, f"run{i + 1}-" if several else "", env)
         for i, run in enumerate(session.runs)
     ]
-    comparison = show(COMPARISON, answers, "") if several else None
-    shown = [f for report in reports for part in report.parts for f in part.figures]
+    comparison = [show(figure, answers, "") for figure in over_runs]
+    of_runs = (part.figures for report in reports for part in report.parts)
+    shown = [*comparison, *(figure for figures in of_runs for figure in figures)]
     drawn = any(figure.spec for figure in shown)
     script = runtime.script() if drawn else None
     css = _read("report.css")

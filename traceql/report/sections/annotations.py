@@ -10,7 +10,9 @@ SECTION = Section(
     order=80,
     how=(
         "Ranges that the program or its framework drew on the host (NVTX, "
-        "record_function). Time inside nested ranges counts in every level."
+        "record_function). Time inside nested ranges counts in every level. What they "
+        "launched on the GPU: traceql query annotation_gpu_projection, and "
+        "kernels_by_annotation."
     ),
     figures=(
         Figure(

@@ -47,7 +47,15 @@ LIMIT 12""",
         Figure(
             id="launch-latency",
             title="From launch to kernel",
-            ask=Ask("launch_latency", {"with_queue_depth": False}),
+            ask=Ask(
+                "launch_latency",
+                {"with_queue_depth": False},
+                columns=(
+                    *("run_id", "name", "api", "tid", "device_id", "kernel_count"),
+                    *("api_median_ns", "delay_median_ns", "delay_max_ns"),
+                    "kernel_median_ns",
+                ),
+            ),
             columns={
                 "name": "Kernel",
                 "api": "Launched by",
@@ -62,5 +70,12 @@ LIMIT 12""",
             how="The wait is from the start of the call to the start of the kernel.",
         ),
     ),
-    asks=(Ask("api_summary", {"time_window": FOCUS}, "focus_api"),),
+    asks=(
+        Ask(
+            "api_summary",
+            {"time_window": FOCUS},
+            "focus_api",
+            columns=("run_id", "api_group", "api", "name", "call_count", "total_ns"),
+        ),
+    ),
 )

@@ -5,8 +5,9 @@ from traceql.report.figures import Figure
 from traceql.report.sections import Section
 
 _NONE = (
-    "No iteration is marked in this capture. Draw NVTX ranges named “iteration 7”, or "
-    "say how yours are named: traceql query iteration_timing -p pattern='^my_step'"
+    "No iteration is marked in this capture, and none was detected. Draw NVTX ranges "
+    "named “iteration 7”, or say how yours are named: "
+    "traceql query iteration_timing -p pattern='^my_step'"
 )
 
 SECTION = Section(
@@ -28,6 +29,7 @@ SECTION = Section(
             columns={
                 "iteration": "Iteration",
                 "name": "Name",
+                "source": "Source",
                 "pid": "Process",
                 "device_id": "Device",
                 "wall_ns": "Wall",
@@ -134,6 +136,86 @@ LIMIT 3200""",
                 "wall."
             ),
             empty=_NONE,
+            fold=True,
+        ),
+        Figure(
+            id="steady-range",
+            title="Where the run is steady",
+            ask=Ask("steady_range"),
+            columns={
+                "pid": "Process",
+                "is_steady": "Steady",
+                "first_iteration": "From",
+                "last_iteration": "To",
+                "iteration_count": "Iterations",
+                "warmup_count": "Warm-up",
+                "steady_count": "In the range",
+                "off_level_count": "Off the level",
+                "level_ns": "Level",
+                "tolerance_ns": "Tolerance",
+                "median_ns": "Median",
+                "variation_pct": "Variation",
+                "warmup_excess_ns": "Warm-up beyond level",
+            },
+            how=(
+                "The level is the median of the later half. The range begins with the "
+                "first three iterations in a row that are within the tolerance of it, "
+                "and ends with the last three. Variation is the standard deviation "
+                "over the mean, in the range."
+            ),
+            empty=_NONE,
+            fold=True,
+        ),
+        Figure(
+            id="iteration-gaps",
+            title="Between iterations",
+            ask=Ask("iteration_gaps"),
+            columns={
+                "iteration": "Before iteration",
+                "pid": "Process",
+                "device_id": "Device",
+                "gap_ns": "Gap",
+                "idle_ns": "Idle of it",
+                "to_launch_ns": "To the first launch",
+                "launch_to_start_ns": "Launch to start",
+                "is_host_bound": "Waited for the host",
+                "annotation": "Host in annotation",
+                "op": "Host in operation",
+            },
+            sql="FROM iteration_gaps ORDER BY gap_ns DESC, pid, iteration, device_id",
+            limit=50,
+            how=(
+                "From the last end of an iteration's GPU work to the first start of "
+                "the next one's, the longest first; negative where they overlap."
+            ),
+            empty=_NONE,
+            fold=True,
+        ),
+        Figure(
+            id="iteration-detection",
+            title="Iterations detected in the launches",
+            ask=Ask("iteration_detection"),
+            columns={
+                "pid": "Process",
+                "device_id": "Device",
+                "is_detected": "Detected",
+                "confidence_share": "Confidence",
+                "abstained_because": "Why not",
+                "iteration_count": "Iterations",
+                "period_launch_count": "Launches each",
+                "period_kind_count": "Kinds",
+                "repeat_share": "Alike",
+                "covered_share": "Of launches",
+                "other_launch_count": "Other launches",
+                "launch_count": "Launches",
+                "unlaunched_count": "Without launch",
+            },
+            how=(
+                "Looked for only where the capture marks no iteration: launches that "
+                "repeat in the same order. Below a confidence of 0.6 nothing is taken "
+                "for an iteration."
+            ),
+            empty="The capture marks its iterations.",
             fold=True,
         ),
     ),

@@ -45,5 +45,71 @@ LIMIT 15""",
             how="The fifteen with the most time; the table has the others.",
             empty="No kernel was recorded.",
         ),
+        Figure(
+            id="short-kernels",
+            title="Kernels shorter than their launch",
+            ask=Ask("short_kernels"),
+            columns={
+                "name": "Kernel",
+                "device_id": "Device",
+                "short_count": "Short",
+                "judged_count": "Judged",
+                "kernel_count": "Executions",
+                "of_device_pct": "Of the device's kernels",
+                "short_ns": "Their time",
+                "mean_ns": "Mean",
+                "launch_ns": "Their launches",
+            },
+            sql="""\
+SELECT
+    name, device_id, short_count, judged_count, kernel_count,
+    100 * of_device_share AS of_device_pct, short_ns, mean_ns, launch_ns
+FROM short_kernels
+ORDER BY short_count DESC, short_ns DESC, name, device_id""",
+            units={"of_device_pct": "pct"},
+            bar="of_device_pct",
+            limit=50,
+            how=(
+                "Executions that took no longer than their share of the call that "
+                "launched them."
+            ),
+            empty="No kernel is shorter than its launch.",
+            fold=True,
+        ),
+        Figure(
+            id="kernel-classes",
+            title="Kernels by class and precision",
+            ask=Ask("kernel_class_totals"),
+            columns={
+                "device_id": "Device",
+                "class": "Class",
+                "precision": "Precision",
+                "kernel_count": "Executions",
+                "name_count": "Names",
+                "total_ns": "Total",
+                "sum_pct": "Of kernel time",
+                "mean_ns": "Mean",
+                "unknown_class_pct": "Unknown class, in all",
+                "top_name": "Most of it",
+            },
+            bar="sum_pct",
+            limit=100,
+            chart="kernel_classes",
+            chart_sql="""\
+SELECT
+    class, precision, CAST(sum(total_ns) AS BIGINT) AS time_ns,
+    100 * sum(total_ns) / nullif(sum(sum(total_ns)) OVER (), 0) AS sum_pct,
+    CAST(sum(sum(total_ns)) OVER (PARTITION BY class) AS BIGINT) AS class_ns,
+    precision AS ordinal
+FROM kernel_class_totals
+GROUP BY class, precision
+ORDER BY class_ns DESC, class, precision""",
+            how=(
+                "By what the names say, with rules kept as data; what no rule knows is "
+                "unknown. The precision is that of the operands. The chart adds up "
+                "the devices."
+            ),
+            empty="No kernel was recorded.",
+        ),
     ),
 )

@@ -75,5 +75,16 @@ ORDER BY device_id, ordinal""",
             how="Each device's window, parted without overlap.",
         ),
     ),
-    asks=(Ask("run_summary", {"time_window": FOCUS}, "focus_summary"),),
+    asks=(
+        Ask(
+            "run_summary",
+            {"time_window": FOCUS},
+            "focus_summary",
+            columns=(
+                *("run_id", "device_count", "window_name", "window_start_ns"),
+                *("window_end_ns", "exposed_communication_pct", "exposed_copy_pct"),
+                "idle_pct",
+            ),
+        ),
+    ),
 )

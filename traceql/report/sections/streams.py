@@ -51,6 +51,74 @@ SECTION = Section(
             how="How long exactly so many streams of a device were busy.",
         ),
         Figure(
+            id="overlap-classes",
+            title="What ran at once",
+            ask=Ask("overlap_classes", {"time_window": FOCUS}),
+            columns={
+                "device_id": "Device",
+                "classes": "Running",
+                "window_name": "Window",
+                "time_ns": "Time",
+                "window_pct": "Of the window",
+            },
+            bar="window_pct",
+            limit=60,
+            chart="overlap_classes",
+            chart_sql="""\
+SELECT
+    device_id, part, sum(time_ns) AS time_ns, sum(window_pct) AS window_pct,
+    any_value(ordinal) AS ordinal
+FROM (
+    SELECT
+        device_id, time_ns, window_pct,
+        CASE
+            WHEN class_count = 0 THEN ('idle', 4)
+            WHEN has_compute AND class_count = 1 THEN ('compute alone', 0)
+            WHEN has_compute THEN ('compute and others', 1)
+            WHEN has_communication THEN ('communication, no compute', 2)
+            ELSE ('copies alone', 3)
+        END AS named,
+        named[1] AS part, named[2] AS ordinal
+    FROM overlap_classes
+)
+GROUP BY device_id, part
+ORDER BY device_id, ordinal""",
+            how=(
+                "Each device's window by the set of classes of work that ran at the "
+                "same moment. Communication without compute is exposed. Whole graph "
+                "launches count as compute."
+            ),
+        ),
+        Figure(
+            id="comm-overlap",
+            title="Communication and copies beside compute",
+            ask=Ask("comm_overlap", {"time_window": FOCUS}),
+            columns={
+                "device_id": "Device",
+                "compute_union_ns": "Compute",
+                "communication_union_ns": "Communication",
+                "overlapped_communication_pct": "Of it beside compute",
+                "exposed_communication_ns": "Exposed comm.",
+                "exposed_communication_pct": "Of the window",
+                "copy_union_ns": "Copies",
+                "overlapped_copy_pct": "Of them beside kernels",
+                "exposed_copy_ns": "Exposed copies",
+                "exposed_copy_pct": "Of the window",
+            },
+            sql="""\
+SELECT
+    device_id, compute_union_ns, communication_union_ns,
+    100 * overlapped_communication_share AS overlapped_communication_pct,
+    exposed_communication_ns, exposed_communication_pct, copy_union_ns,
+    100 * overlapped_copy_share AS overlapped_copy_pct, exposed_copy_ns,
+    exposed_copy_pct
+FROM comm_overlap
+ORDER BY device_id""",
+            units={"overlapped_communication_pct": "pct", "overlapped_copy_pct": "pct"},
+            how="Unions on each device; exposed is what nothing hid.",
+            fold=True,
+        ),
+        Figure(
             id="stream-overlap",
             title="Pairs of streams that overlap",
             ask=Ask("stream_overlap", {"time_window": FOCUS}),

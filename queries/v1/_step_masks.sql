@@ -1,0 +1,114 @@
+-- @title Steps by what ran at once
+-- Each step's time by the set of roles of which something ran, as a mask with bit i
+-- for role i of _breakdown_work; nothing is no row. All that its process does counts
+-- when it runs, on any thread or device; a step of an unknown process takes what is
+-- of processes without steps, and work of an unknown process belongs to the run's only
+-- process with steps.
+-- @param mode VARCHAR As in _breakdown_work.
+-- @param pattern VARCHAR As in _iterations.
+-- @since 0.2
+CREATE MACRO _step_masks(
+    mode VARCHAR := 'honest', pattern VARCHAR := NULL
+) AS TABLE
+WITH steps AS MATERIALIZED (
+    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    FROM v1._breakdown_steps(mode := mode, pattern := pattern)
+),
+processes AS (
+    SELECT
+        run_id, pid, row_number() OVER (ORDER BY run_id, pid) AS process_no,
+        count(*) OVER (PARTITION BY run_id) = 1 AS is_only
+    FROM steps
+    GROUP BY run_id, pid
+),
+owned AS (
+    SELECT
+        coalesce(own.process_no, other.process_no) AS process_no,
+        work.role, work.start_ns, work.end_ns
+    FROM v1._breakdown_work(mode := mode) AS work
+    LEFT JOIN processes AS own ON work.run_id = own.run_id AND work.pid = own.pid
+    LEFT JOIN processes AS other
+        ON work.run_id = other.run_id
+        AND (other.pid IS NULL OR (other.is_only AND work.pid IS NULL))
+    WHERE coalesce(own.process_no, other.process_no) IS NOT NULL
+),
+-- Disjoint pieces of each role.
+pieces AS (
+    SELECT
+        process_no, role, end_ns, greatest(start_ns, earlier_end_ns) AS start_ns
+    FROM (
+        SELECT
+            process_no, role, start_ns, end_ns,
+            max(end_ns) OVER (
+                PARTITION BY process_no, role ORDER BY start_ns
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS earlier_end_ns
+        FROM owned
+    )
+    WHERE end_ns > coalesce(earlier_end_ns, start_ns)
+),
+borders AS MATERIALIZED (
+    SELECT
+        process_no, at_ns,
+        row_number() OVER (PARTITION BY process_no ORDER BY at_ns) AS border_no
+    FROM (
+        SELECT processes.process_no, steps.start_ns AS at_ns
+        FROM steps
+        JOIN processes
+            ON steps.run_id = processes.run_id
+            AND steps.pid IS NOT DISTINCT FROM processes.pid
+        UNION
+        SELECT processes.process_no, steps.end_ns
+        FROM steps
+        JOIN processes
+            ON steps.run_id = processes.run_id
+            AND steps.pid IS NOT DISTINCT FROM processes.pid
+    )
+),
+moments AS (
+    SELECT
+        process_no, unnest([start_ns, end_ns]) AS at_ns,
+        unnest([1 << role, -(1 << role)]) AS change, 0 AS border
+    FROM pieces
+    UNION ALL
+    SELECT process_no, at_ns, 0, 1 FROM borders
+),
+-- Within a tie the running sums mean nothing, and have no time.
+swept AS (
+    SELECT
+        process_no,
+        CAST(sum(change) OVER (so_far ROWS UNBOUNDED PRECEDING) AS INTEGER) AS mask,
+        CAST(sum(border) OVER (so_far ROWS UNBOUNDED PRECEDING) AS BIGINT) AS border_no,
+        lead(at_ns) OVER so_far - at_ns AS time_ns
+    FROM moments
+    WINDOW so_far AS (PARTITION BY process_no ORDER BY at_ns)
+),
+measured AS (
+    SELECT
+        process_no, border_no, mask, sum(time_ns) AS time_ns
+    FROM swept
+    WHERE time_ns > 0 AND mask > 0 AND border_no > 0
+    GROUP BY process_no, border_no, mask
+),
+-- Most steps lie between two neighbouring borders; overlapping ones span more.
+tiled AS (
+    SELECT
+        steps.run_id, steps.pid, steps.iteration, processes.process_no,
+        unnest(range(first.border_no, last.border_no)) AS border_no
+    FROM steps
+    JOIN processes
+        ON steps.run_id = processes.run_id
+        AND steps.pid IS NOT DISTINCT FROM processes.pid
+    JOIN borders AS first
+        ON processes.process_no = first.process_no AND steps.start_ns = first.at_ns
+    JOIN borders AS last
+        ON processes.process_no = last.process_no AND steps.end_ns = last.at_ns
+)
+SELECT
+    tiled.run_id, tiled.pid, tiled.iteration, measured.mask,
+    CAST(sum(measured.time_ns) AS BIGINT) AS time_ns
+FROM tiled
+JOIN measured
+    ON tiled.process_no = measured.process_no
+    AND tiled.border_no = measured.border_no
+GROUP BY tiled.run_id, tiled.pid, tiled.iteration, measured.mask;
