@@ -1,0 +1,471 @@
+"""nvidia-smi's logs: what is a value, what a reason, and what a link."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import traceql
+from traceql.session import Session
+
+_GPU = "linux-x86_64__{}__590.48.01__{}.txt"
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ?[A-Za-z%/]+)?")
+
+
+@pytest.fixture(scope="module")
+def smi(corpus: Path) -> Path:
+    """Logs of many drivers and GPUs."""
+    return corpus / "smi"
+
+
+@pytest.fixture(scope="module")
+def split(smi: Path) -> Path:
+    """What one program had nvidia-smi say of several GPUs, idle and under load."""
+    return smi / "nvidia_gpu_exporter_split"
+
+
+def _import(store: traceql.Store, path: Path, importer: str) -> Session:
+    (outcome,) = store.ingest(path)
+    assert outcome.run is not None, outcome.error
+    assert outcome.run.manifest.importer["name"] == f"nvidia-smi-{importer}"
+    return store.session([outcome.run.run_id])
+
+
+def _log(
+    store: traceql.Store, tmp_path: Path, text: str | bytes, importer: str = "csv"
+) -> Session:
+    path = tmp_path / "log.txt"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return _import(store, path, importer)
+
+
+def _values(session: Session, where: str = "true") -> list[tuple[Any, ...]]:
+    rows = session.sql(
+        "SELECT ts_ns, device_id, name, value, null_reason FROM counter "
+        f"WHERE {where} ORDER BY ts_ns, device_id, name"
+    ).rows()
+    return [tuple(row.values()) for row in rows]
+
+
+def _codes(session: Session) -> dict[str, int]:
+    rows = session.sql("SELECT code, count FROM diagnostic").rows()
+    return {r["code"]: r["count"] for r in rows}
+
+
+def test_every_log_is_taken_or_passed_over(smi: Path, store: traceql.Store) -> None:
+    """None fails; what is another program's, or a table for people, is no log."""
+    outcomes = store.ingest(smi)
+    assert [o.error for o in outcomes if o.error] == []
+    taken = {Path(o.source).name for o in outcomes}
+    left = {p.name for p in smi.rglob("*") if p.is_file()} - taken
+    assert left == {
+        "SOURCES.txt",
+        "help-query-gpu.txt",
+        "mmarturini_lstopo_NOT_nvidia-smi.txt",
+        *(p.name for p in smi.rglob("*-nvidia-smi.txt") if "__" in p.name),
+        *(p.name for p in smi.rglob("*nvlink-s.txt")),
+    }
+    session = store.session("all")
+    row = session.sql(
+        "SELECT "
+        "count(*) FILTER (value IS NULL AND null_reason IS NULL) AS unexplained, "
+        "count(*) FILTER (value IS NOT NULL AND null_reason IS NOT NULL) AS both "
+        "FROM counter"
+    ).rows()[0]
+    assert dict(row) == {"unexplained": 0, "both": 0}
+
+
+@pytest.mark.parametrize("gpu", ["h200", "h200-mig", "h100-mig", "h100-80gb-hbm3"])
+def test_query_csv_cell_by_cell(split: Path, store: traceql.Store, gpu: str) -> None:
+    """A value is the number of its cell; a missing one is NULL with its reason."""
+    path = split / _GPU.format(gpu, "load-query-gpu")
+    session = _import(store, path, "csv")
+    with path.open(newline="") as file:
+        header, cells = list(csv.reader(file, skipinitialspace=True))[:2]
+    printed = {
+        re.sub(r" \[.*\]$", "", name): cell.strip()
+        for name, cell in zip(header, cells, strict=True)
+    }
+    stored = {name: (value, why) for _, _, name, value, why in _values(session)}
+    seen = 0
+    for name, cell in printed.items():
+        if not re.match(r"utilization|memory\.|temperature|power|fan|enforced", name):
+            continue
+        value, why = stored[name]
+        match = _NUMBER.fullmatch(cell)
+        seen += 1
+        if match:
+            assert (value, why) == (float(match[1]), None), name
+        elif name != "power.management":
+            wanted = "deprecated" if "deprecated" in cell else "not_available"
+            assert (value, why) == (None, wanted), (name, cell)
+    assert seen > 20
+
+
+def test_header_in_every_second_line(smi: Path, store: traceql.Store) -> None:
+    """nvidia-smi in a loop prints its header each time: 224 samples, five figures."""
+    path = smi / "query_csv" / "AkshayRoyal_gpu_usage.csv"
+    session = _import(store, path, "csv")
+    used = _values(session, "name = 'memory.used'")
+    assert len(used) == 224
+    assert used[0] == (0, 0, "memory.used", 841.0, None)
+    assert used[1][:1] + used[1][3:] == (1_022_000_000, 869.0, None)
+    (run,) = session.sql("SELECT source_origin_ns, origin_unix_ns FROM run").rows()
+    first = datetime.fromisoformat("2023-06-22T18:56:56.252+00:00")
+    assert run["source_origin_ns"] == round(first.timestamp() * 1000) * 1_000_000
+    assert run["origin_unix_ns"] is None  # no zone: nobody knows when that was
+
+
+def test_no_header_and_words_for_what_lacks(smi: Path, store: traceql.Store) -> None:
+    """Positions name the columns; [Not Supported] of one GPU is no 0 of the other."""
+    path = smi / "excerpts" / "query_noheader_nounits_not_supported.csv"
+    session = _import(store, path, "csv")
+    rows = session.sql(
+        "SELECT CAST(extra->>'line' AS INTEGER) AS line, name, value, null_reason "
+        "FROM counter WHERE name IN ('column 2', 'column 4') ORDER BY ALL"
+    ).rows()
+    assert [tuple(r.values()) for r in rows] == [
+        (1, "column 2", 0.0, None),
+        (1, "column 4", 4095.0, None),
+        (2, "column 2", None, "not_supported"),
+        (2, "column 4", 1023.0, None),
+    ]
+    assert _codes(session)["unnamed_columns"] == 8
+
+
+def test_wrappers(smi: Path, store: traceql.Store) -> None:
+    """Other names and times; a line feed within a value makes it no number."""
+    folder = smi / "query_csv"
+    session = _import(store, folder / "SII-HaoyuTang_wrapper_gpu_usage.csv", "csv")
+    used = _values(session, "name = 'mem_used_mb'")
+    assert (len(used), used[0][0], used[0][3]) == (135, 80_000_000, 472.0)
+    assert {v[3:] for v in _values(session, "name = 'power_w'")} == {
+        (None, "not_a_number")
+    }
+    session = _import(store, folder / "Adial314_wrapper_gpu_log.csv", "csv")
+    assert _codes(session)["ambiguous_date"] == 45
+    session = _import(store, folder / "beam11221_plato_gpu_log.csv", "csv")
+    power = _values(session, "name = 'column 7'")
+    assert (len(power), power[0][3], power[1][0]) == (1923, 11.64, 5_008_000_000)
+
+
+def test_several_gpus_utf16_and_units(store: traceql.Store, tmp_path: Path) -> None:
+    """PowerShell writes UTF-16; units stand in values, the header, or both."""
+    text = (
+        "timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\r\n"
+        "2024/01/02 03:04:05.000, 0, 12 %, 841 MiB, [Unknown Error]\r\n"
+        "2024/01/02 03:04:05.000, 1, [N/A], 0 MiB, 33.09 W\r\n"
+        "2024/01/02 03:04:06.500, 0, 13, 842, 30\r\n"
+    )
+    session = _log(store, tmp_path, text.encode("utf-16"))
+    assert _values(session) == [
+        (0, 0, "memory.used", 841.0, None),
+        (0, 0, "power.draw", None, "unknown_error"),
+        (0, 0, "utilization.gpu", 12.0, None),
+        (0, 1, "memory.used", 0.0, None),
+        (0, 1, "power.draw", 33.09, None),
+        (0, 1, "utilization.gpu", None, "not_available"),
+        (1_500_000_000, 0, "memory.used", 842.0, None),
+        (1_500_000_000, 0, "power.draw", 30.0, None),
+        (1_500_000_000, 0, "utilization.gpu", 13.0, None),
+    ]
+    units = session.sql("SELECT DISTINCT name, unit FROM counter ORDER BY 1").rows()
+    assert [u["unit"] for u in units] == ["MiB", "W", "pct"]
+
+
+def test_a_cut_value_is_none(store: traceql.Store, tmp_path: Path) -> None:
+    """A line that ends amid a figure has no figure there: 84 may have been 841."""
+    session = _log(
+        store,
+        tmp_path,
+        "timestamp, index, memory.used [MiB]\n"
+        "2024/01/02 03:04:05.000, 0, 841 MiB\n"
+        "2024/01/02 03:04:06.000, 0, 84",
+    )
+    assert [v[3:] for v in _values(session)] == [(841.0, None), (None, "cut")]
+    assert _codes(session)["cut_lines"] == 1
+
+
+def test_compute_apps(split: Path, store: traceql.Store) -> None:
+    """Memory belongs to the process; its name stays out."""
+    session = _import(
+        store, split / _GPU.format("h200", "load-query-compute-apps"), "csv"
+    )
+    rows = session.sql(
+        "SELECT pid, value, unit FROM counter WHERE name = 'process.memory.used' "
+        "ORDER BY pid"
+    ).rows()
+    assert [tuple(r.values()) for r in rows] == [
+        (10291, 2566.0, "MiB"),
+        (10293, 1542.0, "MiB"),
+        (10309, 28234.0, "MiB"),
+    ]
+    assert session.sql("SELECT * FROM thread").rows() == []
+
+
+def test_comma_in_a_process_name(store: traceql.Store, tmp_path: Path) -> None:
+    """Nothing quotes a name with a comma; WDDM does not know its memory."""
+    session = _log(
+        store,
+        tmp_path,
+        "pid, process_name, used_gpu_memory [MiB]\n"
+        r"7, C:\Program Files\a, b.exe, [N/A]"
+        "\n8, /usr/bin/c, 5 MiB\n",
+    )
+    rows = session.sql("SELECT pid, value, null_reason FROM counter ORDER BY 1").rows()
+    assert [tuple(r.values()) for r in rows] == [
+        (7, None, "not_available"),
+        (8, 5.0, None),
+    ]
+
+
+def test_header_alone(split: Path, store: traceql.Store) -> None:
+    """No process ran: a run without samples, and a warning."""
+    session = _import(
+        store, split / _GPU.format("h200", "idle-query-compute-apps"), "csv"
+    )
+    assert _values(session) == []
+    assert "no_samples" in _codes(session)
+
+
+def test_dmon_with_dates(smi: Path, store: traceql.Store) -> None:
+    """Times come of two columns; a dash is a reason."""
+    path = smi / "dmon" / "excerpt_dmon_oDT_pucet_driver4xx.txt"
+    session = _import(store, path, "monitor")
+    power = _values(session, "name = 'power.draw'")
+    assert [(v[0], v[3]) for v in power] == [
+        (0, 37.0),
+        (2_000_000_000, 39.0),
+        (4_000_000_000, 39.0),
+    ]
+    assert {v[3:] for v in _values(session, "name = 'temperature.memory'")} == {
+        (None, "not_reported")
+    }
+    clocks = _values(session, "name = 'clocks.current.sm'")
+    assert [v[3] for v in clocks] == [582.0, 1582.0, 1582.0]
+
+
+def test_dmon_of_four_gpus_that_crashed(smi: Path, store: traceql.Store) -> None:
+    """The last line ends in dashes: what follows was cut, not 0."""
+    path = smi / "dmon" / "excerpt_dmon_pucet_4xK80_truncated_on_crash.txt"
+    session = _import(store, path, "monitor")
+    power = session.sql(
+        "SELECT device_id, value FROM counter WHERE name = 'power.draw' "
+        "AND CAST(extra->>'line' AS INTEGER) BETWEEN 7 AND 10 ORDER BY 1"
+    ).rows()
+    assert [tuple(r.values()) for r in power] == [
+        (0, 73.0), (1, 84.0), (2, 128.0), (3, 87.0),
+    ]  # fmt: skip
+    assert len(_values(session, "null_reason = 'cut'")) == 11
+    assert _codes(session)["cut_lines"] == 1
+
+
+def test_dmon_layouts_and_noise(store: traceql.Store, tmp_path: Path) -> None:
+    """Headers repeat and change; names say what a column is, and noise is counted."""
+    session = _log(
+        store,
+        tmp_path,
+        "# gpu   pwr gtemp    sm\n# Idx     W     C     %\n"
+        "    0    40    30    50\n\n"
+        "# gpu    sm   pwr    fb\n# Idx     %     W    MB\n"
+        "    0    60    41   100\nUnable to determine the device handle\n",
+        "monitor",
+    )
+    rows = session.sql(
+        "SELECT CAST(extra->>'line' AS INTEGER) AS line, name, value, unit "
+        "FROM counter ORDER BY ALL"
+    ).rows()
+    assert [tuple(r.values()) for r in rows] == [
+        (3, "power.draw", 40.0, "W"),
+        (3, "temperature.gpu", 30.0, "C"),
+        (3, "utilization.gpu", 50.0, "pct"),
+        (7, "memory.used", 100.0, "MiB"),
+        (7, "power.draw", 41.0, "W"),
+        (7, "utilization.gpu", 60.0, "pct"),
+    ]
+    assert _codes(session)["ragged_lines"] == 1
+
+
+@pytest.mark.parametrize("gpu", ["h200-mig", "h100-mig"])
+def test_dashes_of_mig_are_reasons(split: Path, store: traceql.Store, gpu: str) -> None:
+    """A GPU cut into parts has no utilisation of its own."""
+    session = _import(store, split / _GPU.format(gpu, "load-dmon"), "monitor")
+    rows = _values(session, "name LIKE 'utilization%'")
+    assert len(rows) == 30
+    assert {r[3:] for r in rows} == {(None, "not_reported")}
+    power = [v[3] for v in _values(session, "name = 'power.draw'")]
+    assert min(power) > 290
+
+
+def test_pmon(smi: Path, split: Path, store: traceql.Store, tmp_path: Path) -> None:
+    """Columns by name: an old driver lacks jpg and ofa; a command may hold blanks."""
+    session = _import(store, smi / "excerpts" / "pmon_v545_no_jpg_ofa.txt", "monitor")
+    busy = session.sql(
+        "SELECT device_id, pid, value FROM counter "
+        "WHERE name = 'process.utilization.sm' AND value IS NOT NULL ORDER BY 1"
+    ).rows()
+    assert [tuple(r.values()) for r in busy] == [
+        (0, 1174916, 88.0), (1, 1174916, 92.0), (2, 1174916, 89.0),
+    ]  # fmt: skip
+    session = _import(store, split / _GPU.format("h200", "idle-pmon"), "monitor")
+    assert {r[3:] for r in _values(session)} == {(None, "not_reported")}
+    session = _log(
+        store,
+        tmp_path,
+        "# gpu   pid  type   sm  command\n# Idx     #   C/G    %  name\n"
+        "    0    11   C+G    7  NVIDIA Overlay.\n",
+        "monitor",
+    )
+    rows = session.sql("SELECT pid, name, value FROM counter").rows()
+    assert [tuple(r.values()) for r in rows] == [(11, "process.utilization.sm", 7.0)]
+    assert "ragged_lines" not in _codes(session)
+
+
+def test_topology_of_eight_gpus(smi: Path, store: traceql.Store) -> None:
+    """8 GPUs and 10 network cards: each pair once, with the link of the matrix."""
+    session = _import(
+        store, smi / "topo" / "dw-flyingw_GLM-5.2-FP8_topo.txt", "topology"
+    )
+    rows = session.sql(
+        "SELECT from_device, to_device, kind, extra FROM topology"
+    ).rows()
+    links = {frozenset((r["from_device"], r["to_device"])): r for r in rows}
+    assert len(rows) == len(links) == 18 * 17 // 2
+    devices = frozenset().union(*links)
+    assert devices == {f"GPU{i}" for i in range(8)} | {f"NIC{i}" for i in range(10)}
+
+    def kind(one: str, other: str) -> str:
+        return str(links[frozenset((one, other))]["kind"])
+
+    gpus = [f"GPU{i}" for i in range(8)]
+    assert {kind(a, b) for a in gpus for b in gpus if a < b} == {"NV18"}
+    # The card nearest to each GPU, as the matrix shows it.
+    near = {
+        a: sorted(d for d in devices if d[0] == "N" and kind(a, d) == "PIX")
+        for a in gpus
+    }
+    assert near == {
+        "GPU0": ["NIC3"], "GPU1": ["NIC5"], "GPU2": ["NIC4"],
+        "GPU3": ["NIC0", "NIC1", "NIC2"], "GPU4": ["NIC7"], "GPU5": ["NIC9"],
+        "GPU6": ["NIC8"], "GPU7": ["NIC6"],
+    }  # fmt: skip
+    assert kind("GPU0", "NIC9") == "SYS"
+    assert kind("NIC6", "NIC7") == "NODE"
+    extra = json.loads(links[frozenset(("GPU0", "NIC3"))]["extra"])
+    assert extra == {"names": {"NIC3": "mlx5_3"}}
+    gpu = session.sql("SELECT device_id, extra FROM device ORDER BY 1").rows()
+    assert [g["device_id"] for g in gpu] == list(range(8))
+    assert json.loads(gpu[7]["extra"]) == {
+        "cpu_affinity": "64-127,192-255", "numa_affinity": "1",
+    }  # fmt: skip
+
+
+def test_cut_matrix(smi: Path, store: traceql.Store, tmp_path: Path) -> None:
+    """Rows that are missing are counted; the links of the others are there."""
+    whole = (smi / "topo" / "dw-flyingw_GLM-5.2-FP8_topo.txt").read_text()
+    text = "".join(whole.splitlines(keepends=True)[:3])
+    session = _log(store, tmp_path, text, "topology")
+    assert _codes(session)["cut_matrix"] == 16
+    (row,) = session.sql("SELECT count(*) AS n FROM topology").rows()
+    assert row["n"] == 17 + 16
+
+
+def test_xml(smi: Path, store: traceql.Store) -> None:
+    """Figures bear the names that they have in a query; MIG devices theirs."""
+    session = _import(store, smi / "netdata" / "a100-sxm4-mig.xml", "query")
+    (device,) = session.sql("SELECT name, uuid, bus, memory_bytes FROM device").rows()
+    assert dict(device) == {
+        "name": "NVIDIA A100-SXM4-40GB",
+        "uuid": "GPU-27b94a00-ed54-5c24-b1fd-1054085de32a",
+        "bus": "0000:00:04.0",
+        "memory_bytes": 40960 * 1048576,
+    }
+    stored = {v[2]: v[3:] for v in _values(session)}
+    assert stored["power.draw"] == (66.92, None)
+    assert stored["temperature.gpu"] == (36.0, None)
+    assert stored["memory.used"] == (38.0, None)
+    assert stored["pstate"] == (0.0, None)
+    assert stored["utilization.gpu"] == (None, "not_available")
+    assert stored["fan.speed"] == (None, "not_available")
+    assert stored["ecc_errors.volatile.dram_correctable"] == (None, "not_available")
+    assert stored["ecc_errors.aggregate.dram_correctable"] == (0.0, None)
+    parts = session.sql(
+        "SELECT extra->>'gpu_instance' AS part, value FROM counter "
+        "WHERE name = 'mig.memory.used' ORDER BY 1"
+    ).rows()
+    assert [tuple(r.values()) for r in parts] == [("1", 19.0), ("2", 19.0)]
+    (run,) = session.sql("SELECT tool, tool_version, clock FROM run").rows()
+    assert tuple(run.values()) == ("nvidia-smi", "510.47.03", "local_time")
+
+
+def test_text_equals_csv_of_the_same_moment(split: Path, store: traceql.Store) -> None:
+    """-q in words and --query-gpu in cells, asked within a second, agree."""
+    text = _import(store, split / _GPU.format("h200-mig", "idle-query"), "query")
+    cells = _import(store, split / _GPU.format("h200-mig", "idle-query-gpu"), "csv")
+    mine = {v[2]: v[3:] for v in _values(text)}
+    theirs = {v[2]: v[3:] for v in _values(cells)}
+    steady = [
+        "memory.total", "memory.reserved", "power.limit", "enforced.power.limit",
+        "power.max_limit", "power.min_limit", "power.default_limit", "utilization.gpu",
+        "utilization.memory", "clocks.max.sm", "clocks.max.memory", "fan.speed",
+        "mig.mode.current", "ecc.mode.current", "clocks_event_reasons.hw_slowdown",
+        "clocks_event_reasons.hw_thermal_slowdown",
+    ]  # fmt: skip
+    both = [name for name in steady if name in mine and name in theirs]
+    assert len(both) >= 14
+    assert {n: mine[n] for n in both} == {n: theirs[n] for n in both}
+    assert mine["memory.total"] == (143771.0, None)
+
+
+def test_text_has_processes_and_parts(split: Path, store: traceql.Store) -> None:
+    """Each process and each MIG device stands apart from its GPU."""
+    session = _import(store, split / _GPU.format("h200-mig", "load-query"), "query")
+    rows = session.sql(
+        "SELECT pid, value, extra->>'gpu_instance' AS part FROM counter "
+        "WHERE name = 'process.memory.used' ORDER BY 1"
+    ).rows()
+    assert [tuple(r.values()) for r in rows] == [
+        (12249, 2194.0, "2"), (12250, 1170.0, "2"), (12267, 13526.0, "2"),
+    ]  # fmt: skip
+    parts = session.sql(
+        "SELECT value FROM counter WHERE name = 'mig.memory.used' "
+        "ORDER BY CAST(extra->>'gpu_instance' AS INTEGER), "
+        "CAST(extra->>'compute_instance' AS INTEGER)"
+    ).rows()
+    assert [p["value"] for p in parts] == [16925.0, 16925.0, 17.0, 9.0, 9.0]
+    assert _values(session, "name = 'utilization.gpu'")[0][3:] == (
+        None, "not_available",
+    )  # fmt: skip
+    assert _values(session, "name = 'clocks_event_reasons.gpu_idle'")[0][3] == 0.0
+    text = session.sql("SELECT * FROM device").rows()
+    assert "gpu_burn" not in str(text)
+
+
+def test_answers_that_follow_one_another(
+    smi: Path, store: traceql.Store, tmp_path: Path
+) -> None:
+    """-l appends answer to answer; the last may be cut, and the others stay."""
+    one = (smi / "netdata" / "tesla-p100.xml").read_text()
+    two = one.replace("<gpu_temp>", "<gpu_temp>1")
+    session = _log(store, tmp_path, one + two + one[: len(one) // 2], "query")
+    assert len(_values(session, "name = 'temperature.gpu'")) == 2
+    assert _codes(session)["cut_document"] == 1
+
+
+def test_text_that_follows_one_another(
+    split: Path, store: traceql.Store, tmp_path: Path
+) -> None:
+    """In text each answer has its own time."""
+    one = (split / _GPU.format("h200", "idle-query")).read_text()
+    stamp = re.search(r"Timestamp +: (.*)", one)
+    assert stamp is not None
+    later = re.sub(r":(\d\d) 2026", lambda m: f":{(int(m[1]) + 1) % 60:02} 2026", one)
+    session = _log(store, tmp_path, one + later, "query")
+    power = _values(session, "name = 'power.draw.average'")
+    assert [v[0] for v in power] == [0, 1_000_000_000]
