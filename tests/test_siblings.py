@@ -75,11 +75,11 @@ def test_the_folder_of_an_export_too(store: traceql.Store, folder: Path) -> None
 def test_a_file_that_is_no_export_stands_for_nothing(
     store: traceql.Store, folder: Path
 ) -> None:
-    """An empty database of the same name hides no report."""
+    """An empty file of the same name hides no report, and is a failure of its own."""
     (folder / "x.sqlite").write_bytes(b"")
     outcomes = _ingest(store, folder)
-    assert list(outcomes) == ["x.nsys-rep"]
-    assert outcomes["x.nsys-rep"].error is not None
+    assert outcomes.keys() == {"x.nsys-rep", "x.sqlite"}
+    assert all(outcome.error is not None for outcome in outcomes.values())
 
 
 def test_what_is_named_is_tried(store: traceql.Store, folder: Path) -> None:

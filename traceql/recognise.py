@@ -77,28 +77,16 @@ def is_damaged(head: Head) -> bool:
 
 def refusal(uri: str, head: Head) -> UnrecognisedInput:
     """The error for a file that no importer takes, naming its kind where known."""
-    if head.path.is_file() and not head.data:
+    # A byte order mark and space are no content, nor are zeros that nothing filled.
+    if head.path.is_file() and not head.data.strip(b"\xef\xbb\xbf \t\r\n\0"):
         return UnrecognisedInput(f"{uri}: an empty file", hint="Record it again.")
-    foreign = foreign_capture(head)
-    if foreign is not None:
-        return UnrecognisedInput(f"{uri}: {foreign[0]}", hint=foreign[1])
-    if head.data.startswith(b"PAR1"):
-        return UnrecognisedInput(f"{uri}: a Parquet file", hint=_parquet_hint(head))
-    if head.data.startswith(_SQLITE):
-        tables = sorted(head.sqlite_tables)
-        what = (
-            f"a SQLite database that is no capture (tables: {', '.join(tables[:6])})"
-            if tables
-            else "a SQLite database that cannot be read: empty, cut or encrypted"
-        )
-        return UnrecognisedInput(
-            f"{uri}: {what}", hint="Export a report: nsys export --type sqlite REPORT"
-        )
-    for magic, kind, advice in _KINDS:
-        if head.data.lstrip()[: len(magic)].lower() == magic.lower():
-            return UnrecognisedInput(f"{uri}: {kind}", hint=advice)
     kind, advice = (
-        _profiler_table(head)
+        foreign_capture(head)
+        or _parquet(head)
+        or _database(head)
+        or _known_by_magic(head)
+        or _event_file(head)
+        or _profiler_table(head)
         or foreign_json(head)
         or (
             "nothing that TraceQL imports",
@@ -106,6 +94,47 @@ def refusal(uri: str, head: Head) -> UnrecognisedInput:
         )
     )
     return UnrecognisedInput(f"{uri}: {kind}", hint=advice)
+
+
+def _parquet(head: Head) -> tuple[str, str] | None:
+    if not head.data.startswith(b"PAR1"):
+        return None
+    return "a Parquet file", _parquet_hint(head)
+
+
+def _database(head: Head) -> tuple[str, str] | None:
+    if not head.data.startswith(_SQLITE):
+        return None
+    if "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL" in head.sqlite_tables:
+        return (
+            "an nvprof database, which TraceQL does not read",
+            "Record with Nsight Systems; PyProf's .dict of it can be imported.",
+        )
+    tables = ", ".join(sorted(head.sqlite_tables)[:6])
+    return (
+        f"a SQLite database that is no capture (tables: {tables})"
+        if tables
+        else "a SQLite database that cannot be read: empty, cut or encrypted",
+        "Export a report: nsys export --type sqlite REPORT",
+    )
+
+
+def _known_by_magic(head: Head) -> tuple[str, str] | None:
+    for magic, kind, advice in _KINDS:
+        if head.data.lstrip()[: len(magic)].lower() == magic.lower():
+            return kind, advice
+    return None
+
+
+def _event_file(head: Head) -> tuple[str, str] | None:
+    """What TensorBoard reads: DLProf before 1.0 wrote such too, into event_files/."""
+    if ".tfevents." not in head.name and head.path.parent.name != "event_files":
+        return None
+    return (
+        "a TensorBoard event file, which TraceQL does not read",
+        "Of a DLProf run, import dlprof_dldb.sqlite, nsys_profile.sqlite or the CSV "
+        "reports; of TensorFlow's profiler, the xplane.pb.",
+    )
 
 
 def _profiler_table(head: Head) -> tuple[str, str] | None:

@@ -65,30 +65,36 @@ borders AS MATERIALIZED (
             AND steps.pid IS NOT DISTINCT FROM processes.pid
     )
 ),
+-- A change of the roles in the low 16 bits, of the borders passed above them.
 moments AS (
     SELECT
         process_no, unnest([start_ns, end_ns]) AS at_ns,
-        unnest([1 << role, -(1 << role)]) AS change, 0 AS border
+        unnest([1 << role, -(1 << role)]) AS change
     FROM pieces
     UNION ALL
-    SELECT process_no, at_ns, 0, 1 FROM borders
+    SELECT process_no, at_ns, 1 << 16 FROM borders
 ),
 -- Within a tie the running sums mean nothing, and have no time.
 swept AS (
     SELECT
         process_no,
-        CAST(sum(change) OVER (so_far ROWS UNBOUNDED PRECEDING) AS INTEGER) AS mask,
-        CAST(sum(border) OVER (so_far ROWS UNBOUNDED PRECEDING) AS BIGINT) AS border_no,
+        CAST(sum(change) OVER (so_far ROWS UNBOUNDED PRECEDING) AS BIGINT) AS state,
         lead(at_ns) OVER so_far - at_ns AS time_ns
     FROM moments
     WINDOW so_far AS (PARTITION BY process_no ORDER BY at_ns)
 ),
+totals AS (
+    SELECT process_no, state, sum(time_ns) AS time_ns
+    FROM swept
+    WHERE time_ns > 0
+    GROUP BY process_no, state
+),
 measured AS (
     SELECT
-        process_no, border_no, mask, sum(time_ns) AS time_ns
-    FROM swept
-    WHERE time_ns > 0 AND mask > 0 AND border_no > 0
-    GROUP BY process_no, border_no, mask
+        process_no, state >> 16 AS border_no, CAST(state & 65535 AS INTEGER) AS mask,
+        time_ns
+    FROM totals
+    WHERE state & 65535 > 0 AND state >> 16 > 0
 ),
 -- Most steps lie between two neighbouring borders; overlapping ones span more.
 tiled AS (

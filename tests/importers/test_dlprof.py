@@ -366,3 +366,14 @@ def test_cut_database(profiles: Path, tmp_path: Path, store: traceql.Store) -> N
     assert outcome.error is not None
     assert "sqlite" in str(outcome.error).lower()
     assert outcome.error.hint
+
+
+def test_event_files_are_named(tmp_path: Path, store: traceql.Store) -> None:
+    """What old DLProf wrote for TensorBoard is refused, with what to import instead."""
+    path = tmp_path / "event_files" / "events.out.tfevents.1590000000.host"
+    path.parent.mkdir()
+    path.write_bytes(b"\x18\x00\x00\x00\x00\x00\x00\x00brain.Event:2")
+    (outcome,) = store.ingest(path)
+    assert outcome.error is not None
+    assert "TensorBoard event file" in str(outcome.error)
+    assert "dlprof_dldb.sqlite" in str(outcome.error.hint)

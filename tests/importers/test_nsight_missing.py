@@ -13,7 +13,7 @@ import pytest
 import traceql
 from fixtures.nsight_more import write_nsight_more
 from traceql.errors import UnrecognisedInput
-from traceql.importers import nsight_sqlite
+from traceql.importers import _nsight
 from traceql.importers._tables import declared
 from traceql.ingest import Outcome
 
@@ -42,8 +42,8 @@ def _copy(folder: Path, statement: str, of: Path = CAPTURE) -> Path:
 
 def _declared() -> dict[str, list[str]]:
     """Tables and columns that the mapping uses, as the importer declares them."""
-    folder = Path(nsight_sqlite.__file__).parent
-    ddl = "\n".join((folder / n).read_text() for n in nsight_sqlite._SOURCES)
+    folder = Path(_nsight.__file__).parent
+    ddl = "\n".join((folder / n).read_text() for n in _nsight.SOURCES)
     with duckdb.connect() as con:
         return {n: list(r.columns) for n, r in declared(con, ddl).items()}
 

@@ -11,17 +11,17 @@ import pytest
 import traceql
 
 _ABOVE = """
-WITH RECURSIVE above AS (
+WITH RECURSIVE host AS (
+    SELECT op_id AS id, parent_id FROM op
+    UNION ALL SELECT annotation_id, parent_id FROM annotation
+),
+above AS (
     SELECT kernel_id, op_id AS id FROM kernel WHERE op_id IS NOT NULL
     UNION ALL
     SELECT a.kernel_id, h.parent_id
     FROM above AS a
     JOIN host AS h USING (id)
     WHERE h.parent_id IS NOT NULL
-),
-host AS (
-    SELECT op_id AS id, parent_id FROM op
-    UNION ALL SELECT annotation_id, parent_id FROM annotation
 )
 SELECT k.kernel_id, k.ts_ns, k.dur_ns, o.name, o.sequence_number, o.module,
     o.extra->>'mod' AS mod, o.is_backward
@@ -48,21 +48,29 @@ def test_each_kernel_has_the_operations_that_pyprof_found(
     mine: dict[int, tuple[int, set[str], set[int]]] = {}
     for row in store.session().sql(_ABOVE).rows():
         found = mine.setdefault(row["kernel_id"], (row["dur_ns"], set(), set()))
-        if row["name"] is not None:
+        # PyProf leaves out operations without a number.
+        numbered = row["sequence_number"] is not None
+        if row["mod"] is not None or numbered:
             found[1].add(row["name"])
             assert row["is_backward"] is False
-        if row["sequence_number"] is not None:
+        if numbered:
             found[2].add(row["sequence_number"])
     theirs = []
     for line in (corpus / "dlprof" / "derived_pyprof" / made).read_text().splitlines():
         value = ast.literal_eval(line)
         names = {ast.literal_eval(m)["op"] for m in value["marker"]}
         names |= {m.partition(", seq")[0] for m in value["seqMarker"]}
-        theirs.append((value["kDuration"], names, set(value["seqId"])))
+        numbers = {*value["seqId"], *value["altSeqId"]}  # of the innermost, of others
+        theirs.append((value["kDuration"], names, numbers))
 
     def counted(
         kernels: list[tuple[int, set[str], set[int]]],
     ) -> Counter[tuple[int, frozenset[str], frozenset[int]]]:
-        return Counter((d, frozenset(n), frozenset(s)) for d, n, s in kernels)
+        # PyProf holds a number 0 that is not the innermost's for none, and drops the
+        # one range of these captures that holds the launch and is called so.
+        return Counter(
+            (d, frozenset(n - {"aten::max_pool2d_with_indices"}), frozenset(s - {0}))
+            for d, n, s in kernels
+        )
 
     assert counted(list(mine.values())) == counted(theirs)

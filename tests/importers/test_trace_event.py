@@ -482,6 +482,7 @@ def test_text_ids_are_numbered_in_the_order_of_the_file(
     ("content", "kind"),
     [
         (b"", "an empty file"),
+        (b"\xef\xbb\xbf \r\n", "an empty file"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a git-LFS pointer"),
         (b"<!DOCTYPE html><html>", "an HTML page"),
         (b'{"rocprofiler-sdk-tool": [{}]}', "rocprofv3"),

@@ -12,13 +12,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trace_events import ingested, written
+from trace_events import Imported, ingested, written
 
 import traceql
 from traceql import importers
-from traceql.errors import DataLoss
+from traceql.errors import DataLoss, TraceQLError
 from traceql.importers import Context, Head
 from traceql.importers._trace_event import mending, reading, staging
 from traceql.importers._trace_event.signs import signs_of
@@ -281,6 +281,54 @@ def test_fuzz_of_the_tolerant_reader(
     if not edits:
         assert found == texts
         assert damage == Damage()
+
+
+def _whole_kineto() -> bytes:
+    """A small PyTorch trace of our generator, one event a line."""
+    path = Path(__file__).parents[2] / "fixtures" / "kineto" / "kineto_2021.json.gz"
+    return gzip.decompress(path.read_bytes())
+
+
+_TOLD_OF_THE_WHOLE = {"gpu_rows_without_process", "orphan_gpu_ops", "crossing_ranges"}
+_EDITS = st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=2)), max_size=3)
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(_EDITS, st.none() | st.floats(0, 1), st.booleans())
+def test_no_damage_loses_rows_in_silence(
+    store: traceql.Store,
+    tmp_path: Path,
+    edits: list[tuple[float, bytes]],
+    cut: float | None,
+    packed: bool,
+) -> None:
+    """Bytes changed and the file cut: what is gone is told of, or all is refused.
+
+    An edit that spares the syntax changes what an event says: kernels are counted in
+    the text as it stands.
+    """
+    data = bytearray(_whole_kineto())
+    for share, new in edits:
+        at = int(share * (len(data) - 1))
+        data[at : at + 1] = new
+    if cut is not None:
+        del data[int(cut * len(data)) :]
+    content = gzip.compress(bytes(data)) if packed else bytes(data)
+    (outcome,) = store.ingest(written(tmp_path, content), force=True)
+    if outcome.run is None:
+        assert isinstance(outcome.error, TraceQLError)
+        assert outcome.error.hint
+        return
+    ((kernels,),) = Imported(store, outcome).rows("SELECT count(*) FROM kernel")
+    told = {f.code for f in outcome.findings} - _TOLD_OF_THE_WHOLE
+    assert told or kernels == data.count(b'"cat": "Kernel"')
+    if not data.rstrip().endswith((b"}", b"]")):
+        severities = {f.severity for f in outcome.findings}
+        assert "data_loss" in severities
 
 
 _PIECES = st.sampled_from(

@@ -15,6 +15,7 @@ import pytest
 
 import traceql
 from fixtures.intervals import Interval, overlap_ns, union_ns
+from traceql import importers
 from traceql.ingest import Outcome
 from traceql.session import Session
 
@@ -217,7 +218,7 @@ def _contents(store: traceql.Store, outcome: Outcome) -> dict[str, Any]:
     with duckdb.connect() as con:
         return {
             table: con.execute(
-                "SELECT count(*), sum(hash(*COLUMNS(c -> c <> 'rank'))) "
+                "SELECT count(*), sum(hash(*COLUMNS(lambda c: c <> 'rank'))) "
                 "FROM read_parquet(?, hive_partitioning = false)",
                 [[str(path) for path in store.paths(run, table)]],
             ).fetchall()
@@ -235,16 +236,24 @@ def test_every_trace_under_another_name(
         for path in sorted((corpus / "kineto").rglob("*.json*"))
         if path.stat().st_size <= 60_000 and path.suffix in (".json", ".gz")
     ]
-    others = [tmp_path / str(number) / "unknown" for number in range(len(paths))]
-    for path, other in zip(paths, others, strict=True):
+    pairs = []
+    checked = 0
+    for number, path in enumerate(paths):
+        other = tmp_path / str(number) / "unknown"
         other.parent.mkdir()
         other.write_bytes(path.read_bytes())
-    by_name = store.ingest(*paths, jobs=2)
+        if "golden" in path.parts:
+            # Unit cases of torch-tb-profiler, all alike: they need only be told apart.
+            found = [importers.detect(importers.read_head(p)) for p in (path, other)]
+            assert found[0] is found[1], path
+            checked += found[0] is not None and found[0].name == "kineto"
+        else:
+            pairs.append((path, other))
+    by_name = store.ingest(*(path for path, _ in pairs), jobs=2)
     contents = [_contents(store, named) for named in by_name]
-    renamed = store.ingest(*others, jobs=2, force=True)
-    checked = 0
-    for path, named, again, before in zip(
-        paths, by_name, renamed, contents, strict=True
+    renamed = store.ingest(*(other for _, other in pairs), jobs=2, force=True)
+    for (path, _), named, again, before in zip(
+        pairs, by_name, renamed, contents, strict=True
     ):
         if named.run is None:
             assert type(again.error) is type(named.error), path

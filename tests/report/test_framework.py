@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,10 +46,7 @@ TRACE = {
         _x("cpu_op", "aten::linear", 1010, 50),
         _x("cpu_op", "aten::mm", 1020, 30),
         _x("cuda_runtime", "cudaLaunchKernel", 1025, 5, correlation=7),
-        _x(
-            *("kernel", "gemm", 1040, 25, 0, 7),
-            **{"correlation": 7, "device": 0, "stream": 7},
-        ),
+        _x("kernel", "gemm", 1040, 25, 0, 7, correlation=7, device=0, stream=7),
         _x("cpu_op", "aten::relu", 1160, 20),
         _memory(1022, 8 * MIB, 0),
         _memory(1165, -2 * MIB, 0),
@@ -85,7 +81,7 @@ def rows_of(page: str, figure: str) -> list[list[str]]:
 
 def points_of(page: str, figure: str) -> list[dict[str, Any]]:
     """What a figure's chart draws."""
-    text = page.split(f'id="{figure}-spec">')[1].split("</script>")[0]
+    text = page.split(f'id="{figure}-spec">')[1].partition("</script>")[0]
     values: list[dict[str, Any]] = json.loads(text)["data"]["values"]
     return values
 

@@ -136,7 +136,7 @@ SELECT pid, tid FROM event_of_op WHERE pid IS NOT NULL OR tid IS NOT NULL
 UNION
 SELECT pid, tid FROM op_execution WHERE pid IS NOT NULL OR tid IS NOT NULL
 
--- @diagnostic no_streams info DLProf's database names no stream: with the nsys_profile.sqlite of the same profile in the folder, import the folder.
+-- @diagnostic no_streams info DLProf's database names no stream: the nsys_profile.sqlite of the same profile does.
 SELECT count(*), NULL FROM event_of_op WHERE kind = 1
 
 -- @diagnostic no_gpu_activity warning The profile holds no kernel, copy or fill. Let the program run to its GPU work before the profile ends.

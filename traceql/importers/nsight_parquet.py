@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from traceql.errors import ImportFailed
-from traceql.importers import Context, Head, nsight_sqlite
+from traceql.importers import Context, Head, _nsight, nsight_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -30,7 +30,7 @@ class NsightParquet:
 
     def sniff(self, head: Head) -> float:
         """Sure by the files' names, whatever the folder is called."""
-        return 0.95 if nsight_sqlite.is_capture(_tables(head.entries)) else 0.0
+        return 0.95 if _nsight.is_capture(_tables(head.entries)) else 0.0
 
     def read(
         self, path: Path, con: duckdb.DuckDBPyConnection, ctx: Context
@@ -43,7 +43,7 @@ class NsightParquet:
         from traceql.importers._parquet import ParquetFolder
 
         try:
-            return nsight_sqlite.import_tables(ParquetFolder(path), con, ctx)
+            return _nsight.import_tables(ParquetFolder(path), con, ctx)
         except (pa.ArrowException, OSError) as error:
             raise ImportFailed(
                 f"{path}: the Parquet export is damaged: {error}",

@@ -123,7 +123,7 @@ SELECT
     END AS name,
     h.pid, h.tid, nullif(h.correlation_id, 0) AS correlation_id,
     CASE
-        WHEN k.name IS NULL AND NOT coalesce(NOT d.sane, false) THEN nullif(h.rest, '{}')
+        WHEN k.name IS NULL AND d.sane IS NOT false THEN nullif(h.rest, '{}')
         ELSE rest_of(
             json_merge_patch(
                 coalesce(h.rest, '{}'),

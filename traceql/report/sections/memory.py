@@ -60,7 +60,7 @@ FROM (
     UNPIVOT (
         SELECT
             concat_ws(
-                ' ', coalesce('device ' || device_id, 'host'), kind,
+                ' ', coalesce('device ' || device_id, 'host'), nullif(kind, 'device'),
                 CASE WHEN count(DISTINCT pid) OVER () > 1 THEN 'process ' || pid END
             ) AS lane,
             ts_ns, peak_allocated_bytes AS allocated,
