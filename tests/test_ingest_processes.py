@@ -71,6 +71,7 @@ def test_twelve_processes_two_files(tmp_path: Path) -> None:
     assert set(_left(tmp_path / "store")) == named
     assert store.verify() == []
     assert list((tmp_path / "store" / ".staging").glob("*")) == []
+    print("12 processes, 2 files: 2 runs, files beside them: 0")
 
 
 def test_killed_at_twenty_moments(tmp_path: Path) -> None:
@@ -89,3 +90,4 @@ def test_killed_at_twenty_moments(tmp_path: Path) -> None:
     (outcome,) = traceql.open_store(store).ingest(capture)
     assert outcome.status == "imported"
     assert traceql.open_store(store).verify() == []
+    print(f"imports killed: {_KILLS}, runs or files left: 0")

@@ -8,6 +8,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from traceql.errors import StoreError, TraceQLError
+from traceql.errors import QueryError, StoreError, TraceQLError
+from traceql.session import open_session
 from traceql.store import Run, Store, open_store
 
 # A clean server to fork from: children start in milliseconds, with no threads
@@ -109,17 +111,40 @@ def churn(path: str, seed: int, until: float) -> None:
             continue  # somebody else has deleted the run: a user would read that
 
 
-def test_all_at_once_never_breaks_a_run(tmp_path: Path) -> None:
+def look(path: str, until: float, looks: Any) -> None:
+    """Reads whole runs, whatever is replaced meanwhile; a deleted one is an error."""
+    store = open_store(path)
+    text = "SELECT run_id, count(*) AS n FROM kernel GROUP BY run_id"
+    while time.time() < until:
+        runs = store.runs()
+        try:
+            with closing(open_session(store, runs, threads=1)) as session:
+                found = {row["run_id"]: row["n"] for row in session.sql(text).rows()}
+        except QueryError:
+            left = {run.manifest.nonce for run in store.runs()}
+            assert not {run.manifest.nonce for run in runs} <= left
+            continue
+        assert found == {run.run_id: run.rows["kernel"] for run in runs}
+        assert store.problems == []
+        with looks.get_lock():
+            looks.value += 1
+
+
+def test_twelve_writers_and_readers_never_break_a_run(tmp_path: Path) -> None:
     store = open_store(tmp_path / "s", create=True)
-    until = time.time() + 2
+    until = time.time() + 6
+    looks = PROCESSES.Value("i", 0)
     workers = [start(churn, store.path, seed, until) for seed in range(6)]
+    workers += [start(look, store.path, until, looks) for _ in range(6)]
     while any(worker.is_alive() for worker in workers):
         store.runs()
         assert store.problems == []
-    assert [worker.exitcode for worker in workers] == [0] * 6
+    assert [worker.exitcode for worker in workers] == [0] * 12
+    assert looks.value > 6
     assert {problem.kind for problem in store.verify()} <= {"stray"}
     store.vacuum(older_than_s=-60)
     assert files_of(tmp_path / "s") == expected_files(store.runs())
+    print(f"6 writers, 6 readers, {looks.value} whole looks, runs broken: 0")
 
 
 def die_at(path: str, call: str, count: int, replace: bool) -> None:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from traceql.store import Run, Store
 
 MEMORY_LIMIT = "2GB"
-_VERIFY = "traceql store verify tells which files of the store are amiss."
+_VERIFY = (
+    "If no one deleted a run meanwhile, traceql store verify tells which files of the "
+    "store are amiss."
+)
 
 
 @dataclass(frozen=True)
