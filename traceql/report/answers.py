@@ -19,7 +19,7 @@ from traceql.result import Result
 
 if TYPE_CHECKING:
     from traceql.manifest import Run
-    from traceql.queries import Query
+    from traceql.queries import Param, Query
     from traceql.session import Session
 
 VERSION = "v1"
@@ -72,8 +72,9 @@ class Answers:
         self._run: Run | None = None
         self.sql("CREATE SCHEMA answer")
         self._with_steps: set[str] = set()
-        # Detecting iterations takes a while, and most windows need them.
+        # Finding iterations takes a while, and most windows need them.
         self._pin(Ask("_launch_periods"))
+        self._pin(Ask("_iterations"))
         found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
         for ask in GROUND:
@@ -176,7 +177,7 @@ class Answers:
         declared = ", ".join(f"{p.name} {p.type} := {p.default}" for p in params)
         text = f"FROM answer.{ask.table}"
         if params:
-            text += f" WHERE {_same_window()}"
+            text += f" WHERE {_same(ask, params)}"
         self.sql(
             f"CREATE OR REPLACE MACRO {VERSION}.{ask.table}({declared}) AS TABLE {text}"
         )
@@ -188,10 +189,17 @@ class Answers:
         )
 
 
-def _same_window() -> str:
-    """SQL that fails for another window than an answer of `FOCUS` was made with."""
+def _same(ask: Ask, params: Iterable[Param]) -> str:
+    """SQL that fails for other parameters than an answer was made with."""
+    conditions = []
+    for param in params:
+        value = ask.params.get(param.name, param.default)
+        conditions.append(
+            f"{param.name} IN ('steps', 'gpu')"
+            if value == FOCUS
+            else f"{param.name} IS NOT DISTINCT FROM {value}"
+        )
     return (
-        "CASE WHEN time_window IN ('steps', 'gpu') "
-        "AND coalesce(from_ns, to_ns) IS NULL "
-        "THEN true ELSE error('this window was not swept') END"
+        f"CASE WHEN {' AND '.join(conditions)} THEN true "
+        f"ELSE error('{ask.table} was not pinned for these parameters') END"
     )
