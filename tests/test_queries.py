@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from traceql import queries, query_docs, query_lint, resources, schema
+from traceql import queries, query_docs, query_lint, schema
 from traceql.errors import QueryError, UsageError
 
 CATALOG = queries.discover()
@@ -362,10 +362,9 @@ def test_kernel_class_follows_the_rules_in_their_order(tmp_path: Path) -> None:
     assert found == [("first",), ("first",), ("second",), ("unknown",), (None,)]
 
 
-@pytest.mark.parametrize("rules", ["kernel_class", "kernel_precision"])
-def test_no_rule_of_ours_matches_nothing(rules: str) -> None:
-    path = resources.queries_dir() / "v1" / "rules" / f"{rules}.csv"
+@pytest.mark.parametrize("path", queries._rules(), ids=lambda path: path.stem)
+def test_no_rule_of_ours_matches_nothing(path: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute(queries.rules_sql(path))
-        row = connection.execute(f"SELECT v1.{rules}('')").fetchone()
+        row = connection.execute(f"SELECT v1.{path.stem}('')").fetchone()
     assert row == ("unknown",)

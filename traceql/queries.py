@@ -208,9 +208,9 @@ def _rules() -> list[Path]:
 
 
 def rules_sql(rules_csv: Path) -> str:
-    """The macro `v1.<file's name>(name)`: what a kernel's name says, by rules.
+    """The macro `v1.<file's name>(name)`: what a name says, by rules.
 
-    `kernel_class` and `kernel_precision` are such. The rules' order is their
+    `kernel_class` and `op_tensor_core` are such. The rules' order is their
     precedence; no match is 'unknown', NULL stays NULL. The schema's views need
     `kernel_class`. It says regexp_extract and not regexp_matches, since DuckDB runs
     that once per distinct name of a dictionary-encoded column: 0.1 s and not 7 s for

@@ -20,7 +20,7 @@ import pytest
 import traceql
 from traceql import schema
 from traceql.errors import ImportFailed
-from traceql.importers import nsight_sqlite
+from traceql.importers import _nsight
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "nsight"
 _UNSIGNED = {
@@ -109,7 +109,7 @@ def test_answers_of_sqlite(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In one chunk, and in chunks of several row groups."""
-    monkeypatch.setattr(nsight_sqlite, "_CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(_nsight, "_CHUNK_ROWS", chunk_rows)
     export = FIXTURES / f"nsight_{generation}.sqlite"
     _same(store, export, parquetdir(export, tmp_path / "x_pqtdir"))
 

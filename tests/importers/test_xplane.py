@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from trace_events import Imported, ingested
-from xspaces import Plane, Ref, events_of, fields, item, space
 
 import traceql
+from fixtures.xspaces import Plane, Ref, events_of, fields, item, space
 from traceql.errors import ImportFailed
 
 DETAILS = (

@@ -16,8 +16,20 @@ import pytest
 import traceql
 from fixtures.kineto_era import ERAS, Era, carried, device_rows, of_process
 from fixtures.kineto_json import write_kineto_json
-from fixtures.make_fixtures import RANKS, SINGLE
+from fixtures.make_fixtures import RANKS, SINGLE, write_tf
 from fixtures.model import TrainingRun
+from fixtures.tf1_timeline import (
+    TIMELINE,
+    carried_timelines,
+    type_of,
+    write_tf1_timelines,
+)
+from fixtures.tf_profile import (
+    PROFILE,
+    carried_profile,
+    occupancy_pct,
+    op_names,
+)
 from fixtures.training_run import make_run
 from fixtures.truth import truth
 from fixtures.truth_host import launch_calls
@@ -28,6 +40,10 @@ _FORMATS = {
     "nsight_2020": "nsight/nsight_2020.sqlite",
     "nsight_2022": "nsight/nsight_2022_4.sqlite",
     **{f"kineto_{name}": f"kineto/kineto_{name}.json.gz" for name in ERAS},
+    "tf_xplane": "tf/host.xplane.pb.gz",
+    "tf_json": "tf/host.trace.json.gz",
+    "tf1_timelines": "tf/timelines",
+    "tf1_old_names": "",
 }
 _STEP = {
     "wall_ns": "wall_ns",
@@ -56,7 +72,8 @@ class Captured:
         session: The imported run.
         run: The plan, cut to what the format carries.
         truth: The answers.
-        era: The profiler's era; None for Nsight, which carries everything.
+        era: The profiler's era; None for Nsight, which carries everything; `PROFILE`
+            for what TensorFlow's profiler wrote, `TIMELINE` for timelines.
         shift_ns: The store's time of the plan's zero.
     """
 
@@ -65,6 +82,16 @@ class Captured:
     truth: dict[str, Any]
     era: Era | None
     shift_ns: int
+
+    @property
+    def is_tf(self) -> bool:
+        """Whether it is TensorFlow's or JAX's profile."""
+        return self.era is PROFILE
+
+    @property
+    def is_tf1(self) -> bool:
+        """Whether it is a folder of timelines."""
+        return self.era is TIMELINE
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
         """The rows of a query."""
@@ -81,16 +108,25 @@ def captured(
 ) -> Captured:
     """The run as one format has it."""
     store = traceql.open_store(tmp_path_factory.mktemp("store"), create=True)
-    (outcome,) = store.ingest(FIXTURES / _FORMATS[request.param])
+    source = FIXTURES / _FORMATS[request.param]
+    if request.param == "tf1_old_names":
+        source = tmp_path_factory.mktemp("timelines")
+        write_tf1_timelines(make_run(SINGLE), source, old_names=True)
+    (outcome,) = store.ingest(source)
     assert outcome.run is not None, outcome.error
     vendor, _, era_name = request.param.partition("_")
     session = store.session()
     run, era, shift_ns = make_run(SINGLE), None, 0
-    if vendor == "kineto":
-        era = ERAS[era_name]
+    if vendor in ("kineto", "tf1"):
         (facts,) = session.sql("SELECT origin_unix_ns FROM run").rows()
         shift_ns = run.session_start_unix_ns - facts["origin_unix_ns"]
+    if vendor == "kineto":
+        era = ERAS[era_name]
         run = carried(run, era)
+    elif vendor == "tf1":
+        era, run = TIMELINE, carried_timelines(run)
+    elif vendor == "tf":
+        era, run = PROFILE, carried_profile(run)
     return Captured(session, run, truth(run), era, shift_ns)
 
 
@@ -102,6 +138,9 @@ def test_committed_files_are_what_the_generator_makes(tmp_path: Path) -> None:
         write_kineto_json(run, made, name)
         committed = FIXTURES / "kineto" / made.name
         assert committed.read_bytes() == made.read_bytes(), name
+    for made in write_tf(tmp_path / "tf"):
+        committed = FIXTURES / made.relative_to(tmp_path)
+        assert committed.read_bytes() == made.read_bytes(), made.name
 
 
 def test_steps(captured: Captured) -> None:
@@ -119,12 +158,18 @@ def test_steps(captured: Captured) -> None:
     assert found.keys() == wanted.keys()
     for key, t in wanted.items():
         for ours, theirs in _STEP.items():
+            # Timelines tell operations, not launches.
+            if captured.is_tf1 and ours == "launch_count":
+                continue
             if t[theirs] is not None:
                 assert found[key][ours] == t[theirs], (key, ours)
         for ours, theirs in _TIMES.items():
             assert found[key][ours] == t[theirs] + captured.shift_ns, (key, ours)
     outside = {r["device_id"]: r for r in rows if r["iteration"] is None}
     for t in captured.truth["outside_iterations"]:
+        if not t["op_count"]:
+            assert t["device"] not in outside
+            continue
         for ours in ("kernel_sum_ns", "busy_union_ns", "op_count"):
             assert outside[t["device"]][ours] == t[_STEP[ours]], (t["device"], ours)
 
@@ -141,7 +186,11 @@ def test_copies_of_steps(captured: Captured) -> None:
         if r["iteration"] is not None
     }
     assert found == {
-        (t["iteration"], t["device"], kind): (c["count"], c["bytes"], c["sum_ns"])
+        (t["iteration"], t["device"], kind): (
+            c["count"],
+            None if captured.is_tf1 else c["bytes"],
+            c["sum_ns"],
+        )
         for t in captured.truth["iterations"]
         for kind, c in t["copies"].items()
         if c["count"]
@@ -171,6 +220,8 @@ def test_kernels(captured: Captured, group_by: str) -> None:
 
 def test_launch_configurations(captured: Captured) -> None:
     """Grid, block, registers and shared memory of each kernel, as far as carried."""
+    if captured.is_tf1:
+        pytest.skip("timelines know operations, no kernels")
     hip = captured.era is not None and captured.era.hip
     found = {
         (
@@ -201,6 +252,8 @@ def test_launch_configurations(captured: Captured) -> None:
 
 def test_occupancy_is_stated_or_unknown(captured: Captured) -> None:
     """Blocks over SMs as the source has them; NULL, never 0, where it has none."""
+    if captured.is_tf or captured.is_tf1:
+        pytest.skip("TensorFlow states the theoretical occupancy, or none")
     rows = captured.sql(
         "SELECT k.blocks_per_sm, k.est_occupancy_pct, d.sm_count, "
         "k.grid_x * k.grid_y * k.grid_z AS blocks FROM kernel AS k "
@@ -224,7 +277,7 @@ def test_copies(captured: Captured) -> None:
     for copy in captured.run.memcpys:
         # ROCm says "Host" of pageable and pinned memory alike.
         memories = [
-            None if hip and kind != "device" else kind
+            None if captured.is_tf1 or (hip and kind != "device") else kind
             for kind in (copy.src_kind, copy.dst_kind)
         ]
         length = copy.end_ns - copy.start_ns
@@ -240,13 +293,20 @@ def test_copies(captured: Captured) -> None:
         if r["kind"] != "memset"
     }
     assert found == {
-        key: (len(c), sum(b for b, _ in c), sum(t for _, t in c), max(t for _, t in c))
+        key: (
+            len(c),
+            None if captured.is_tf1 else sum(size for size, _ in c),
+            sum(t for _, t in c),
+            max(t for _, t in c),
+        )
         for key, c in groups.items()
     }
 
 
 def test_fills(captured: Captured) -> None:
     """Count, bytes and time of the fills."""
+    if captured.is_tf1:
+        pytest.skip("timelines have no fills")
     (row,) = [r for r in captured.rows("memcpy_summary") if r["kind"] == "memset"]
     fills = captured.run.memsets
     assert row["copy_count"] == len(fills)
@@ -319,9 +379,11 @@ def test_gaps(captured: Captured) -> None:
 
 def test_launches(captured: Captured) -> None:
     """Who launched what: orphans, signed delays, the outermost of two calls."""
+    launcher = "op" if captured.is_tf1 else "api_call"
     rows = captured.sql(
         "SELECT g.ts_ns, g.launch_ts_ns, a.ts_ns + a.dur_ns AS call_end_ns, a.name "
-        "FROM gpu_op AS g LEFT JOIN api_call AS a ON a.api_call_id = g.api_call_id"
+        f"FROM gpu_op AS g LEFT JOIN {launcher} AS a "
+        f"ON a.{launcher}_id = g.{launcher}_id"
     )
     wanted = captured.truth["launches"]
     launched = [r for r in rows if r["launch_ts_ns"] is not None]
@@ -371,8 +433,8 @@ def test_calls(captured: Captured) -> None:
 
 def test_collectives(captured: Captured) -> None:
     """Communication by name everywhere, by its arguments where they are there."""
-    if captured.era is None:
-        pytest.skip("Nsight states no collectives of its own")
+    if captured.era is None or captured.is_tf or captured.is_tf1:
+        pytest.skip("Nsight and TensorFlow state no collectives of their own")
     rows = captured.sql(
         "SELECT c.name, c.in_elements, c.bytes, c.dtype, c.group_description, "
         "k.ts_ns = c.ts_ns AS same FROM collective AS c JOIN kernel AS k "
@@ -395,8 +457,8 @@ def test_collectives(captured: Captured) -> None:
 
 def test_operations(captured: Captured) -> None:
     """Operations with shapes, forward links and the kernels that they launched."""
-    if captured.era is None:
-        pytest.skip("operations are ranges in Nsight captures")
+    if captured.era is None or captured.is_tf or captured.is_tf1:
+        pytest.skip("ranges in Nsight captures; TensorFlow states no shapes, no links")
     rows = captured.sql(
         "SELECT o.name, o.ts_ns, o.tid, o.input_shapes, o.sequence_number, "
         "o.is_backward, o.depth, f.ts_ns AS forward_ts_ns, o.forward_tid, "
@@ -427,6 +489,90 @@ def test_operations(captured: Captured) -> None:
             if captured.era.details:
                 assert row["forward_ts_ns"] == forward.start_ns + captured.shift_ns
             assert row["forward_tid"] == forward.thread
+
+
+def test_operations_of_tensorflow(captured: Captured) -> None:
+    """Operations on the host, and the kernels that bear the name of one."""
+    run = captured.run
+    if captured.is_tf:
+        names = op_names(run)
+    elif captured.is_tf1:
+        names = {op.op_id: (op.name, type_of(op.name)) for op in run.ops}
+    else:
+        pytest.skip("no capture of TensorFlow")
+    rows = captured.sql(
+        "SELECT name, op_type, ts_ns, dur_ns, tid FROM op WHERE placement = 'host'"
+    )
+    shift_ns = captured.shift_ns
+    # A timeline's lanes are no threads.
+    threads = [0 if captured.is_tf1 else r["tid"] for r in rows]
+    found = sorted(
+        (r["name"], r["op_type"], r["ts_ns"], r["dur_ns"], tid)
+        for r, tid in zip(rows, threads, strict=True)
+    )
+    assert found == sorted(
+        (
+            *names[o.op_id],
+            o.start_ns + shift_ns,
+            o.end_ns - o.start_ns,
+            0 if captured.is_tf1 else o.thread,
+        )
+        for o in run.ops
+    )
+    linked = captured.sql(
+        "SELECT k.ts_ns, k.device_id, o.name FROM gpu_op AS k "
+        "JOIN op AS o ON o.op_id = k.op_id"
+    )
+    assert sorted((r["ts_ns"], r["device_id"], r["name"]) for r in linked) == sorted(
+        (row.start_ns + shift_ns, row.device, names[row.op_id][0])
+        for row in device_rows(run)
+        if row.op_id is not None
+    )
+
+
+def test_timelines_are_within_a_microsecond() -> None:
+    """A row of a timeline is off by less than its resolution, in start and length.
+
+    So sums are off by less than a microsecond a row and unions by less than two, an end
+    being a start and a length: what other tests ask of timelines is true within that.
+    """
+    run = make_run(SINGLE)
+    held = carried_timelines(run)
+    for table in ("kernels", "memcpys"):
+        planned = [r for r in getattr(run, table) if r.iteration is not None]
+        for row, whole in zip(getattr(held, table), planned, strict=True):
+            assert (row.start_ns + run.session_start_unix_ns) % 1000 == 0
+            assert 0 <= whole.start_ns - row.start_ns < 1000
+            length, whole_length = (r.end_ns - r.start_ns for r in (row, whole))
+            assert length % 1000 == 0
+            assert abs(whole_length - length) < 1000
+    busy = {t["device"]: t for t in truth(run)["iterations"] if t["iteration"] == 3}
+    for t in truth(held)["iterations"]:
+        if t["iteration"] == 3:
+            off = abs(t["kernel_sum_ns"] - busy[t["device"]]["kernel_sum_ns"])
+            assert off < 1000 * t["kernel_count"]
+            off = abs(t["kernel_union_ns"] - busy[t["device"]]["kernel_union_ns"])
+            assert off < 2000 * t["kernel_count"]
+
+
+def test_profile_says_when_it_was(captured: Captured) -> None:
+    """XPlane alone of TensorFlow's profiles tells the wall clock."""
+    if not captured.is_tf:
+        pytest.skip("no profile of TensorFlow")
+    (row,) = captured.sql("SELECT origin_unix_ns, format FROM run")
+    wanted = captured.run.session_start_unix_ns
+    assert row["origin_unix_ns"] == (wanted if row["format"] == "xplane" else None)
+
+
+def test_occupancy_of_tensorflow(captured: Captured) -> None:
+    """The share of an SM's threads that blocks can fill, as the profile states it."""
+    if not captured.is_tf:
+        pytest.skip("no profile of TensorFlow")
+    rows = captured.sql("SELECT DISTINCT name, est_occupancy_pct AS pct FROM kernel")
+    wanted = {k.type.name: occupancy_pct(k) for k in captured.run.kernels}
+    assert {r["name"] for r in rows} == wanted.keys()
+    for row in rows:
+        assert row["pct"] == pytest.approx(wanted[row["name"]], abs=1e-3)
 
 
 def test_steps_are_stated_once(captured: Captured) -> None:

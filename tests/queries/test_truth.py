@@ -275,13 +275,22 @@ def test_over_many_runs(tmp_path: Path) -> None:
         store.ingest(FIXTURES / f"{name}.sqlite")
     together = store.session("all")
     names = [q for q, query in together.catalog.items() if not query.private]
+    names.remove("run_history")  # it compares a run with those before it
     assert len(names) >= 16
     for name in names:
         rows = together.query(name).rows()
         for run in store.runs():
             alone = store.session(run.run_id).query(name).rows()
             mine = [r for r in rows if r["run_id"] == run.run_id]
-            assert mine == alone, name
+            assert len(mine) == len(alone), name
+            for one, other in zip(mine, alone, strict=True):
+                # The last digits of a deviation hang on the order of its additions.
+                assert one == {
+                    key: pytest.approx(value, rel=1e-12)
+                    if isinstance(value, float)
+                    else value
+                    for key, value in other.items()
+                }, name
 
 
 def test_named_windows_equal_their_range(

@@ -193,6 +193,7 @@ class _Import:
             if block.kind == "nest":
                 nesting.nest(con, f"({block.sql})")
             elif block.kind == "beside":
+                self.ctx.writer.show_written(con)
                 self.ctx.writer.write(con, block.table, block.sql)
 
     def _find(

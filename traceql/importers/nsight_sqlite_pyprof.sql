@@ -36,6 +36,14 @@ SELECT n.row_id, n.pid, n.tid, n.ts_ns, n.end_ns,
 FROM nvtx AS n
 JOIN op_literal AS l ON l.text = n.text
 WHERE starts_with(n.text, '{''traceMarker''');
+-- Until when some operation is open that has begun.
+CREATE TABLE op_reach AS
+SELECT
+    pid, tid, ts_ns,
+    max(coalesce(end_ns, 9223372036854775807)) OVER (
+        PARTITION BY pid, tid ORDER BY ts_ns ROWS UNBOUNDED PRECEDING
+    ) AS end_ns
+FROM op_range;
 -- Ranges of the backward pass; what lies in one is of it.
 CREATE TABLE backward_reach AS
 SELECT
@@ -50,23 +58,30 @@ WHERE regexp_matches(text, '[Bb]ackward[0-9]*, seq = ');
 SELECT row_key(41, row_id) AS id, pid, tid, ts_ns, end_ns, 'op' AS kind, false AS seeks
 FROM op_range
 UNION ALL
-SELECT row_key(11, n.row_id), n.pid, n.tid, n.ts_ns, n.end_ns, 'annotation', false
-FROM nvtx AS n
-ANTI JOIN op_range AS o ON o.row_id = n.row_id
-WHERE n.event_type IN (59, 70) AND EXISTS (FROM op_range)
-UNION ALL
--- Calls that launched something may belong to an operation.
+-- Calls that launched something while an operation was open may belong to it.
 SELECT c.api_call_id, c.pid, c.tid, c.ts_ns, c.ts_ns + coalesce(c.dur_ns, 0), 'call', true
 FROM written.api_call AS c
+ASOF JOIN op_reach AS o ON c.pid = o.pid AND c.tid = o.tid AND c.ts_ns >= o.ts_ns
 WHERE c.api IN ('cuda_runtime', 'cuda_driver') AND c.correlation_id IS NOT NULL
-    AND EXISTS (FROM op_range)
+    AND c.ts_ns <= o.end_ns
+
+-- @diagnostic unread_op_ranges data_loss NVTX ranges look like an operation of PyProf and are no Python literal: they are annotations only.
+SELECT count(*), min(text) FROM op_literal WHERE content IS NULL
+
+-- @phase device
+
+-- @prepare
+INSERT INTO op_of_call
+SELECT id, op_id FROM nested WHERE op_id IS NOT NULL;
+CREATE TABLE op_nested AS
+SELECT id, depth, crossing FROM nested WHERE id >= row_key(41, 0)
 
 -- @beside op
 WITH parsed AS (
     SELECT
         o.row_id, o.pid, o.tid, o.ts_ns, o.end_ns, o.is_literal,
         CASE WHEN o.is_literal THEN l.content->>'$.op'
-            ELSE regexp_replace(o.text, ', seq = .*$', '') END AS name,
+            ELSE regexp_replace(o.text, ', (seq|op_id|sizes) = .*$', '') END AS name,
         nullif(TRY_CAST(
             regexp_extract(o.text, ', seq = (-?[0-9]+)', 1) AS BIGINT
         ), -1) AS sequence_number,
@@ -103,7 +118,10 @@ WITH parsed AS (
 known AS (SELECT bool_or(NOT is_literal AND sequence_number IS NOT NULL) AS seq FROM parsed)
 SELECT
     p.ts_ns, p.end_ns - p.ts_ns AS dur_ns, row_key(41, p.row_id) AS op_id, p.name,
-    'host' AS placement, p.pid, p.tid, t.parent_id, t.depth, p.input_shapes,
+    'host' AS placement, p.pid, p.tid,
+    CASE WHEN outer_op.row_id IS NULL THEN a.parent_id
+        ELSE row_key(41, outer_op.row_id) END AS parent_id,
+    t.depth, p.input_shapes,
     p.input_types, p.concrete_inputs, p.sequence_number, f.tid AS forward_tid,
     row_key(41, f.row_id) AS forward_op_id,
     CASE
@@ -117,9 +135,12 @@ SELECT
     coalesce(t.crossing, false) AS crossing, p.extra
 FROM parsed AS p
 CROSS JOIN known
-LEFT JOIN nested AS t ON t.id = row_key(41, p.row_id)
+LEFT JOIN op_nested AS t ON t.id = row_key(41, p.row_id)
+-- As an annotation it lies in the same range, which may be an operation itself.
+LEFT JOIN written.annotation AS a ON a.annotation_id = row_key(11, p.row_id)
+LEFT JOIN op_range AS outer_op ON row_key(11, outer_op.row_id) = a.parent_id
 LEFT JOIN op_place AS place
-    ON p.is_literal AND row_key(11, place.row_id) = t.parent_id
+    ON p.is_literal AND row_key(11, place.row_id) = a.parent_id
 ASOF LEFT JOIN backward_reach AS b
     ON b.pid = p.pid AND b.tid = p.tid AND b.ts_ns <= p.ts_ns
 -- The innermost of those that bear the number made the node of the graph.
@@ -129,12 +150,3 @@ ASOF LEFT JOIN (
 ) AS f
     ON f.pid = p.pid AND f.sequence_number = p.sequence_number
     AND f.is_forward = p.ends_backward AND f.ts_ns < p.ts_ns
-
--- @diagnostic unread_op_ranges data_loss NVTX ranges look like an operation of PyProf and are no Python literal: they are annotations only.
-SELECT count(*), min(text) FROM op_literal WHERE content IS NULL
-
--- @phase device
-
--- @prepare
-INSERT INTO op_of_call
-SELECT id, op_id FROM nested WHERE op_id IS NOT NULL

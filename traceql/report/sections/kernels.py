@@ -111,5 +111,40 @@ ORDER BY class_ns DESC, class, precision""",
             ),
             empty="No kernel was recorded.",
         ),
+        Figure(
+            id="tensor-cores",
+            title="Tensor cores",
+            ask=Ask("tensor_core_usage", {"group_by": "op"}),
+            columns={
+                "label": "Operation",
+                "tc_eligible": "Could use them",
+                "uses_tc": "Uses them",
+                "kernel_count": "Executions",
+                "kernel_ns": "Kernel time",
+                "tc_ns": "With tensor cores",
+                "no_tc_ns": "Without",
+                "unknown_tc_ns": "Unknown",
+                "utilization_pct": "Utilisation, at least",
+                "utilization_max_pct": "At most",
+            },
+            marked="is_unused",
+            sql="""\
+SELECT
+    coalesce(label, '(kernels without a known operation)') AS label, tc_eligible,
+    uses_tc, kernel_count, kernel_ns, tc_ns, no_tc_ns, unknown_tc_ns, utilization_pct,
+    utilization_max_pct, tc_eligible = 'yes' AND uses_tc = 'no' AS is_unused
+FROM tensor_core_usage
+ORDER BY kernel_ns DESC, label""",
+            bar="utilization_pct",
+            limit=50,
+            how=(
+                "By operation; marked are those that could use tensor cores and do "
+                "not. What the source says counts, else rules by the names of kernels "
+                "and operations. Utilisation is of the time of kernels in operations "
+                "that could."
+            ),
+            empty="No kernel was recorded.",
+            fold=True,
+        ),
     ),
 )
