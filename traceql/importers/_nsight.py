@@ -37,9 +37,8 @@ _MAPPING = (
     "nsight_sqlite_payload.sql",
     "nsight_sqlite_samples.sql",
     "nsight_sqlite_rest.sql",
+    "nsight_sqlite_pyprof.sql",
 )
-# Operations out of NVTX ranges; not wanted where another source has the operations.
-_OPS = "nsight_sqlite_pyprof.sql"
 SOURCES = ("nsight_sqlite_source.sql", "nsight_sqlite_source_more.sql")
 # What costs a column of a big table and says nothing without the call chains.
 _ONLY_WITH_SAMPLES = frozenset({"callchainId"})
@@ -95,8 +94,6 @@ def import_tables(
     source: Tables,
     con: duckdb.DuckDBPyConnection,
     ctx: Context,
-    *,
-    with_ops: bool = True,
 ) -> dict[str, Any]:
     """Imports the tables of an export, whatever holds them; see `Importer.read`.
 
@@ -104,9 +101,8 @@ def import_tables(
         source: The tables.
         con: Connection to import through.
         ctx: What the importer works with.
-        with_ops: Whether NVTX ranges that are operations become such.
     """
-    return _Import(source, con, ctx, with_ops).run()
+    return _Import(source, con, ctx).run()
 
 
 class _Import:
@@ -117,13 +113,11 @@ class _Import:
         source: Tables,
         con: duckdb.DuckDBPyConnection,
         ctx: Context,
-        with_ops: bool,
     ) -> None:
         self.source = source
         self.con = con
         self.ctx = ctx
-        names = (*_MAPPING, _OPS) if with_ops else _MAPPING
-        self.phases = read_mapping(*(_HERE / name for name in names))
+        self.phases = read_mapping(*(_HERE / name for name in _MAPPING))
         self._local = threading.local()
         self._done = itertools.count(1)
 
