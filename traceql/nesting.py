@@ -24,28 +24,30 @@ if TYPE_CHECKING:
 
 _FOREVER = 9_223_372_036_854_775_807
 
-# Ends come before starts at the same moment, but for ranges without length, whose
-# end follows their start. Of starts at the same moment the longest is the outermost.
-_SWEEP = f"""
+_RANGES = f"""
 CREATE OR REPLACE TABLE nest_range AS
 SELECT
     id, pid, tid, ts_ns,
     greatest(coalesce(end_ns, {_FOREVER}), ts_ns) AS end_ns{{kind}}
-FROM {{relation}};
+FROM {{relation}}
+"""
 
+# Ends come before starts at the same moment, but for ranges without length, whose
+# end follows their start. Of starts at the same moment the longest is the outermost.
+_SWEEP = """
 CREATE OR REPLACE TABLE nest_open AS
-SELECT pid, tid, id, end_ns, rank, depth{{open}}
+SELECT pid, tid, id, end_ns, rank, depth{open}
 FROM (
     SELECT
         pid, tid, id, end_ns, step,
         row_number() OVER moments AS rank,
-        CAST(sum(step) OVER moments AS BIGINT) - 1 AS depth{{opened}}
+        CAST(sum(step) OVER moments AS BIGINT) - 1 AS depth{opened}
     FROM (
-        SELECT pid, tid, ts_ns AS at_ns, 1 AS turn, 1 AS step, id, end_ns{{kind}}
+        SELECT pid, tid, ts_ns AS at_ns, 1 AS turn, 1 AS step, id, end_ns{kind}
         FROM nest_range
         UNION ALL
         SELECT pid, tid, end_ns, CASE WHEN end_ns > ts_ns THEN 0 ELSE 2 END, -1, id,
-            end_ns{{kind}}
+            end_ns{kind}
         FROM nest_range
     )
     WINDOW moments AS (
@@ -56,7 +58,7 @@ FROM (
 WHERE step = 1;
 
 CREATE OR REPLACE TABLE nested AS
-SELECT child.id, parent.id AS parent_id, child.{{depth}} AS depth, false AS crossing,
+SELECT child.id, parent.id AS parent_id, child.{depth} AS depth, false AS crossing,
     child.pid, child.tid, coalesce(child.end_ns > parent.end_ns, false) AS crosses
 FROM nest_open AS child
 ASOF LEFT JOIN nest_open AS parent
@@ -99,8 +101,10 @@ def nest(con: duckdb.DuckDBPyConnection, relation: str) -> None:
     """
     columns = con.execute(f"DESCRIBE (FROM {relation})").fetchall()
     with_kinds = any(name == "kind" for name, *_ in columns)
-    how = _by_kind(con, relation) if with_kinds else _PLAIN
-    con.execute(_SWEEP.format(relation=relation, **how))
+    kind = ", kind, seeks" if with_kinds else ""
+    con.execute(_RANGES.format(relation=relation, kind=kind))
+    how = _by_kind(con) if with_kinds else _PLAIN
+    con.execute(_SWEEP.format(kind=kind, **how))
     if with_kinds:
         con.execute(_SOUGHT)
     if con.execute("SELECT 1 FROM nest_crossed LIMIT 1").fetchall():
@@ -108,12 +112,12 @@ def nest(con: duckdb.DuckDBPyConnection, relation: str) -> None:
     con.execute("DROP TABLE nest_range; DROP TABLE nest_open; DROP TABLE nest_crossed")
 
 
-_PLAIN = {"kind": "", "open": "", "opened": "", "depth": "depth"}
+_PLAIN = {"open": "", "opened": "", "depth": "depth"}
 
 
-def _by_kind(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+def _by_kind(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """What the sweep says where ranges have kinds: a running sum for each."""
-    found = con.execute(f"SELECT DISTINCT kind FROM {relation}").fetchall()
+    found = con.execute("SELECT DISTINCT kind FROM nest_range").fetchall()
     kinds = sorted({"op", *(k for (k,) in found if k is not None)})
     sums = ", ".join(
         f"CAST(sum(CASE WHEN kind = '{k}' THEN step ELSE 0 END) OVER moments AS BIGINT)"
@@ -122,7 +126,6 @@ def _by_kind(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     )
     own = " ".join(f"WHEN '{k}' THEN open_{i}" for i, k in enumerate(kinds))
     return {
-        "kind": ", kind, seeks",
         "opened": f", kind, seeks, {sums}",
         "open": f", kind, seeks, open_{kinds.index('op')} AS ops_open, "
         f"CASE kind {own} END - 1 AS own_depth",

@@ -145,9 +145,11 @@ class _Import:
         facts: dict[str, Any] = {}
         for phase in self.phases:
             self._prepare(phase)
-            self.con.execute("SET threads = 1")
             tasks = [partial(self._beside, phase)]
             tasks += [partial(self._read_chunk, c) for c in chunks[phase.name]]
+            # Chunks share the cores among them; what runs alone has them all.
+            threads = 1 if len(tasks) > 1 else self.ctx.threads
+            self.con.execute(f"SET threads = {threads}")
             with ThreadPoolExecutor(self.ctx.threads) as pool:
                 for _ in pool.map(lambda task: task(), tasks):
                     self.ctx.progress(next(self._done) / (total + len(self.phases) + 1))

@@ -158,8 +158,9 @@ kernel AS (
 ),
 launched AS (
     SELECT kernel.*, a.tid
-    FROM kernel
-    JOIN written.api_call AS a ON a.api_call_id = kernel.api_call_id
+    -- The right side is the table in memory: the few kernels, not all calls.
+    FROM written.api_call AS a
+    JOIN kernel ON kernel.api_call_id = a.api_call_id
 ),
 inside AS (
     SELECT c.row_id, l.kernel_id, l.ts_ns, l.dur_ns

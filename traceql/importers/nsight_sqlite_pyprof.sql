@@ -60,7 +60,8 @@ FROM op_range
 UNION ALL
 -- Calls that launched something while an operation was open may belong to it.
 SELECT c.api_call_id, c.pid, c.tid, c.ts_ns, c.ts_ns + coalesce(c.dur_ns, 0), 'call', true
-FROM written.api_call AS c
+-- Without such operations the calls are not even read.
+FROM (FROM written.api_call SEMI JOIN op_range USING (pid, tid)) AS c
 ASOF JOIN op_reach AS o ON c.pid = o.pid AND c.tid = o.tid AND c.ts_ns >= o.ts_ns
 WHERE c.api IN ('cuda_runtime', 'cuda_driver') AND c.correlation_id IS NOT NULL
     AND c.ts_ns <= o.end_ns
