@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from traceql import importers, schema
+from traceql.attaching import Attachment, attached_facts
 from traceql.diagnostics import Diagnostics, Finding
 from traceql.errors import (
     DataLoss,
@@ -43,6 +44,7 @@ _TIMED = (
     "annotation",
     "op",
     "slice",
+    "async_slice",
 )
 
 
@@ -64,6 +66,7 @@ class Options:
         nsys_timeout_s: Seconds that it may take; None: by the report's size.
         memory_limit: DuckDB's limit during the import; the process needs more.
         threads: Threads of one import.
+        attached: The trace that sample logs are attached to.
     """
 
     label: str | None = None
@@ -79,12 +82,21 @@ class Options:
     nsys_timeout_s: float | None = None
     memory_limit: str = "500MB"
     threads: int = 2
+    attached: Attachment | None = None
 
     def kept(self) -> dict[str, Any]:
         """The options that change what the run holds."""
-        kept = {"keep_environment": self.keep_environment, "redact": self.redact}
+        kept: dict[str, Any] = {
+            "keep_environment": self.keep_environment,
+            "redact": self.redact,
+        }
         # Named only where asked for: runs of before the option are not other runs.
-        return kept | ({"with_samples": True} if self.with_samples else {})
+        if self.with_samples:
+            kept["with_samples"] = True
+        if self.attached is not None:
+            kept["attached_to"] = self.attached.run_id
+            kept["clock_offset_ns"] = self.attached.stated_ns
+        return kept
 
 
 @dataclass(frozen=True)
@@ -173,6 +185,8 @@ def import_source(
                 hint="Import without --strict to keep what is there.",
             )
         facts |= _window(con, writer)
+        if options.attached is not None:
+            facts |= _attached(con, source, options.attached, facts)
         findings = diagnostics.findings()
         uri = source.uri
         if options.redact:
@@ -271,7 +285,10 @@ def _import_errors(source: Source) -> Iterator[None]:
 
 
 def _window(con: duckdb.DuckDBPyConnection, writer: Writer) -> dict[str, Any]:
-    """First start and length of the capture window; NULL without events."""
+    """First start and length of the capture window; NULL without events.
+
+    A log of samples alone has the window of its samples; one moment of them lasts 1 ns.
+    """
     writer.show_written(con)
     arms = " UNION ALL ".join(
         f"SELECT min(ts_ns) AS first, max(ts_ns + greatest(coalesce(dur_ns, 0), 0)) "
@@ -281,8 +298,39 @@ def _window(con: duckdb.DuckDBPyConnection, writer: Writer) -> dict[str, Any]:
     first, last = con.execute(f"SELECT min(first), max(last) FROM ({arms})").fetchall()[
         0
     ]
+    if first is None:
+        first, last = con.execute(
+            "SELECT min(ts_ns), greatest(max(ts_ns), min(ts_ns) + 1) "
+            "FROM written.counter"
+        ).fetchall()[0]
     span = None if first is None else last - first
     return {"first_ts_ns": first, "span_ns": span}
+
+
+def _attached(
+    con: duckdb.DuckDBPyConnection,
+    source: Source,
+    to: Attachment,
+    facts: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The run table's columns of a log that is attached; see `attached_facts`."""
+
+    def holds(*tables: str) -> bool:
+        return any(
+            con.execute(f"SELECT 1 FROM written.{table} LIMIT 1").fetchall()
+            for table in tables
+        )
+
+    try:
+        return attached_facts(
+            to,
+            source.run_id,
+            facts,
+            is_trace=holds(*_TIMED) or not holds("counter", "topology"),
+            has_samples=holds("counter"),
+        )
+    except UsageError as error:
+        raise UsageError(f"{source.uri}: {error}", hint=error.hint) from None
 
 
 def _write_run(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traceql import importers, sources
+from traceql.attaching import attachment
 from traceql.errors import (
     ImportFailed,
     TraceQLError,
@@ -38,6 +39,8 @@ def ingest(
     *,
     jobs: int = 1,
     resume: bool = False,
+    attach: str | None = None,
+    clock_offset: str | int | None = None,
     progress: Progress | None = None,
     tell: Callable[[Outcome], None] | None = None,
     **options: Any,
@@ -50,6 +53,9 @@ def ingest(
         jobs: Processes to import several sources with.
         resume: Do not even read what a run of the store was made of: the same path,
             size and time of change.
+        attach: Selector of the trace that the sources, sample logs, lie beside.
+        clock_offset: What to add to the logs' clock to get the trace's, nanoseconds or
+            a text such as `+1.5s`; needed where no wall clock proves it.
         progress: Called with a source's name and the share of it that is done; where
             there are several, with an empty name and the share of all.
         tell: Called with each outcome as soon as it is known.
@@ -60,10 +66,17 @@ def ingest(
 
     Raises:
         UsageError: An option is wrong.
+        NoSuchRun: `attach` names no run.
         StoreError: The store cannot be created.
     """
     chosen = _options(options)
     store.create()
+    if attach is not None:
+        chosen = replace(chosen, attached=attachment(store, attach, clock_offset))
+    elif clock_offset is not None:
+        raise UsageError(
+            "a clock offset needs the run that it leads to", hint="Add --attach RUN."
+        )
     known = importers.registry()
 
     def is_capture(folder: Path) -> bool:
@@ -183,7 +196,8 @@ def _nothing_there(names: Sequence[str | Path]) -> Outcome:
         "failed",
         error=UnrecognisedInput(
             f"{where}: holds no capture that TraceQL imports",
-            hint="Export reports first: nsys export --type sqlite REPORT",
+            hint="Name a file of it to hear why it is none; traceql doctor lists "
+            "the formats.",
         ),
     )
 

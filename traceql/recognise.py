@@ -8,6 +8,7 @@ from pathlib import Path
 from traceql.errors import UnrecognisedInput
 from traceql.foreign_json import foreign_json
 from traceql.importers import Head
+from traceql.importers._smi import text as texts
 
 _EXPORT = "Import the report itself, or export it so: nsys export --type sqlite REPORT"
 _SQLITE = b"SQLite format 3\x00"
@@ -40,6 +41,10 @@ _TABLE = re.compile(
     r"\.(?:input_pipeline|kernel_stats|memory_profile|op_profile|overview_page|pod_viewer"
     r"|tensorflow_stats|tf_data_bottleneck)(?:\.pb|\.json(?:\.gz)?)$"
 )
+
+_SMI_TABLE = re.compile(r"^\| NVIDIA-SMI [\d.]+ ", re.MULTILINE)
+_SMI_GPU = re.compile(r"GPU \d+: .* \(UUID: GPU-[^)]*\)\s*(?:\n|$)")
+_SMI_LINK = re.compile(r"^\s+Link \d+: |Nvlink", re.MULTILINE)
 
 
 def foreign_capture(head: Head) -> tuple[str, str] | None:
@@ -85,6 +90,7 @@ def refusal(uri: str, head: Head) -> UnrecognisedInput:
         or _parquet(head)
         or _database(head)
         or _known_by_magic(head)
+        or _smi_page(head)
         or _event_file(head)
         or _profiler_table(head)
         or foreign_json(head)
@@ -124,6 +130,28 @@ def _known_by_magic(head: Head) -> tuple[str, str] | None:
         if head.data.lstrip()[: len(magic)].lower() == magic.lower():
             return kind, advice
     return None
+
+
+def _smi_page(head: Head) -> tuple[str, str] | None:
+    """What nvidia-smi prints for people, and no importer takes for a log."""
+    text = texts.beginning(head.data[:4096])
+    if _SMI_TABLE.search(text):
+        return (
+            "the table that nvidia-smi prints for people: its columns are cut to fit",
+            "Log figures: nvidia-smi --query-gpu=timestamp,index,uuid,utilization.gpu,"
+            "memory.used,power.draw --format=csv -l 1 -f LOG; or nvidia-smi -q.",
+        )
+    if not _SMI_GPU.match(text):
+        return None
+    if _SMI_LINK.search(text):
+        return (
+            "nvidia-smi nvlink -s, the speed of links: it does not say between whom",
+            "Export the matrix of links: nvidia-smi topo -m > FILE.",
+        )
+    return (
+        "nvidia-smi -L, a list of GPUs",
+        "Export all that is known of them: nvidia-smi -q -x > FILE.",
+    )
 
 
 def _event_file(head: Head) -> tuple[str, str] | None:

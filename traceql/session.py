@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from traceql.store import Run, Store
 
 MEMORY_LIMIT = "2GB"
+_BESIDE = re.compile(r"\battached_(?:run|counter|device|topology)\b", re.IGNORECASE)
 _VERIFY = (
     "If no one deleted a run meanwhile, traceql store verify tells which files of the "
     "store are amiss."
@@ -42,6 +44,7 @@ class Session:
 
     runs: list[Run]
     catalog: Mapping[str, Query]
+    _store: Store
     _con: duckdb.DuckDBPyConnection
     _script: str
     _to_make: dict[str, Query]
@@ -59,15 +62,26 @@ class Session:
         than most queries run.
         """
         words = set(re.findall(r"\w+", text.lower()))
+        if _BESIDE.search(text):
+            _ = self.attached
         self._make([key for key, q in self._to_make.items() if q.name in words])
 
     def _make(self, wanted: Iterable[str]) -> None:
         needed = queries.with_callees(self.catalog, wanted)
         made = [key for key in self._to_make if key in needed]
+        if any(_BESIDE.search(self._to_make[key].sql) for key in made):
+            _ = self.attached
         for key in made:
             self._con.execute(self._to_make[key].sql)
         for key in made:
             del self._to_make[key]
+
+    @cached_property
+    def attached(self) -> list[Run]:
+        """The sample logs beside the runs: looked for when something asks for them."""
+        logs = self._store.attached(self.runs)
+        self._con.execute(_attached_sql(self._store, logs))
+        return logs
 
     def interrupt(self) -> None:
         """Stops what runs on another thread; that call raises `QueryError`."""
@@ -118,7 +132,7 @@ class Session:
 
     def script(self) -> str:
         """The session as SQL text: what another DuckDB needs to see the same."""
-        return self._script
+        return self._script + _attached_sql(self._store, self.attached)
 
     def _run(self, text: str) -> pa.Table:
         self.make(text)
@@ -171,10 +185,12 @@ def open_session(
         con.execute(prelude + views)
     except duckdb.IOException as error:
         raise QueryError(str(error), hint=_VERIFY) from error
-    if sandbox:
-        _close(con, [path for run in runs for path in store.paths(run)])
     script = prelude + _macros_sql(catalog) + views
-    return Session(list(runs), catalog, con, script, dict(catalog))
+    session = Session(list(runs), catalog, store, con, script, dict(catalog))
+    if sandbox:
+        readable = (*runs, *session.attached)
+        _close(con, [path for run in readable for path in store.paths(run)])
+    return session
 
 
 def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:
@@ -230,6 +246,21 @@ def _tables_sql(store: Store, runs: Sequence[Run]) -> str:
             f"CREATE VIEW {view} AS\n{_table_sql(table, store, runs, run_type)};\n"
         )
     statements.append(f"CREATE VIEW run AS\n{_run_sql(runs, run_type)};\n")
+    return "".join(statements)
+
+
+def _attached_sql(store: Store, logs: Sequence[Run]) -> str:
+    """The views of the logs beside the runs, anew, over those logs' files."""
+    known = schema.load()
+    statements = []
+    for name, view in known.views.items():
+        if _BESIDE.match(name):
+            table = known.tables[name.removeprefix("attached_")]
+            columns = ", ".join(column.name for column in view.columns)
+            statements.append(
+                f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM "
+                f"({_table_sql(table, store, logs, 'VARCHAR')});\n"
+            )
     return "".join(statements)
 
 

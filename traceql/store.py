@@ -185,6 +185,14 @@ class Store:
             )
         return found[0]
 
+    def attached(self, runs: Sequence[Run]) -> list[Run]:
+        """The sample logs that lie beside some runs, newest ingest first."""
+        ids = {run.run_id for run in runs}
+        problems = self.problems
+        logs = [r for r in self.runs() if r.manifest.options.get("attached_to") in ids]
+        self.problems = problems
+        return logs
+
     def find(self, run_id: str) -> Run | None:
         """The run of a full id, or None; no store is no run.
 

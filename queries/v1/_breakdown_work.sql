@@ -23,8 +23,10 @@ tb_ops AS (
 ),
 host AS (
     SELECT
-        run_id, pid, ts_ns, dur_ns, name, 'op' AS kind,
-        v1._input_stage(name) AS stage
+        run_id, pid, ts_ns, dur_ns, name,
+        CASE WHEN (run_id, op_id) IN (
+            SELECT (run_id, op_id) FROM collective WHERE kernel_id IS NULL
+        ) THEN 'collective' ELSE 'op' END AS kind, v1._input_stage(name) AS stage
     FROM op
     WHERE placement IS DISTINCT FROM 'device'
     UNION ALL
@@ -56,7 +58,7 @@ work AS (
             END
             WHEN 'xprof' THEN CASE
                 WHEN activity = 'communication' THEN 4
-                WHEN op_kind <> 'memcpy' THEN 0
+                WHEN op_kind <> 'memcpy' OR activity = 'copy_unknown' THEN 0
                 WHEN activity IN ('copy_d2h', 'copy_a2h') THEN 1
                 WHEN activity IN ('copy_h2d', 'copy_h2a') THEN 6
                 WHEN activity <> 'copy_h2h' THEN 2
@@ -99,8 +101,15 @@ work AS (
                 WHEN 'wait' THEN 1 WHEN 'read' THEN 2 WHEN 'preprocess' THEN 3
             END
             WHEN stage = 'wait' THEN CASE mode WHEN 'xprof' THEN 3 ELSE 5 END
-            WHEN mode = 'xprof' THEN CASE kind WHEN 'op' THEN 7 END
-            WHEN regexp_extract(name, '^(nccl|gloo|mpi|ucc|xccl|hccl):') <> '' THEN 3
+            -- Where a GPU is, TensorFlow's executor works to give it work.
+            WHEN mode = 'xprof' THEN CASE
+                WHEN starts_with(name, 'ExecutorState::Process')
+                    AND run_id IN (SELECT run_id FROM device WHERE kind = 'gpu') THEN 5
+                WHEN kind = 'collective' THEN 4
+                WHEN kind = 'op' THEN 7
+            END
+            WHEN kind = 'collective'
+                OR regexp_extract(name, '^(nccl|gloo|mpi|ucc|xccl|hccl):') <> '' THEN 3
             WHEN kind = 'op' THEN 6
         END
     FROM host

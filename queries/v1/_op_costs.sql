@@ -7,7 +7,8 @@
 -- crosses its neighbour is nested in what holds it whole.
 -- @column run_id id key The run.
 -- @column op_id id key The operation.
--- @column is_device bool neutral Placed on a device: its own duration is device time.
+-- @column is_device bool neutral Placed on a device: device time is that of its GPU
+--     operations, or where it has none its own duration.
 -- @column start_ns ns neutral Start, ns since the run's origin.
 -- @column end_ns ns neutral End.
 -- @column parent_op_id id neutral The operation around it; NULL at the top.
@@ -40,7 +41,13 @@ ops AS MATERIALIZED (
         op.parent_id, op.ts_ns AS start_ns,
         op.ts_ns + CASE WHEN op.dur_ns > 0 THEN op.dur_ns ELSE 0 END AS end_ns,
         op.placement IS NOT DISTINCT FROM 'device' AS is_device,
-        CAST(coalesce(work.device_ns, 0) AS BIGINT) AS device_ns,
+        -- TensorFlow draws an operation of a device from its first kernel to its last,
+        -- with the pauses between them: its duration is device time for want of better.
+        CAST(CASE
+            WHEN work.op_id IS NOT NULL THEN work.device_ns
+            WHEN op.placement = 'device' AND op.dur_ns > 0 THEN op.dur_ns
+            ELSE 0
+        END AS BIGINT) AS device_ns,
         coalesce(work.gpu_op_count, 0) AS gpu_op_count,
         row_number() OVER () AS op_no
     FROM op
@@ -145,9 +152,8 @@ SELECT
     ) AS host_self_ns,
     coalesce(nested.api_ns, 0) AS api_ns,
     coalesce(nested.api_ns, 0) - coalesce(children.api_ns, 0) AS api_self_ns,
-    coalesce(nested.device_ns, ops.end_ns - ops.start_ns) AS device_ns,
-    CASE WHEN ops.is_device THEN ops.end_ns - ops.start_ns ELSE ops.device_ns END
-        AS device_self_ns,
+    coalesce(nested.device_ns, ops.device_ns) AS device_ns,
+    ops.device_ns AS device_self_ns,
     ops.gpu_op_count, coalesce(nested.nested_count, 0) AS nested_count,
     nested.thread_hash, nested.place, nested.end_place
 FROM ops

@@ -46,7 +46,8 @@
 -- @column idle_ns ns lower Wall time in which nothing ran on the device.
 -- @column idle_pct pct lower That time, of the wall time.
 -- @column op_count count neutral GPU operations that it launched.
--- @column launch_count count neutral API calls that launched them, where known.
+-- @column launch_count count neutral API calls that launched them, where known; NULL
+--     in a run that knows of no operation's call.
 -- @key run_id, pid, iteration, device_id
 -- @chart line x=iteration y=wall_ns
 -- @requires iteration|annotation|kernel Mark the iterations: NVTX ranges named
@@ -130,11 +131,12 @@ measured AS (
     FROM uncovered
     GROUP BY lane_no
 ),
-calls AS (
-    SELECT lane_no, count(*) AS launch_count
-    FROM (SELECT DISTINCT lane_no, api_call_id FROM shifted)
-    WHERE api_call_id IS NOT NULL
-    GROUP BY lane_no
+calls AS MATERIALIZED (
+    SELECT lanes.run_id, launches.lane_no, count(*) AS launch_count
+    FROM (SELECT DISTINCT lane_no, api_call_id FROM shifted) AS launches
+    JOIN lanes ON launches.lane_no = lanes.lane_no
+    WHERE launches.api_call_id IS NOT NULL
+    GROUP BY lanes.run_id, launches.lane_no
 ),
 owned AS (
     SELECT
@@ -237,7 +239,10 @@ filled AS (
         CAST(coalesce(owned.c_sum_ns, 0) AS BIGINT) AS c_sum_ns,
         CAST(coalesce(owned.p_ns, 0) AS BIGINT) AS p_ns,
         coalesce(owned.op_count, 0) AS op_count,
-        coalesce(owned.launch_count, 0) AS launch_count
+        CASE
+            WHEN owned.op_count IS NULL OR timed.run_id IN (SELECT run_id FROM calls)
+                THEN coalesce(owned.launch_count, 0)
+        END AS launch_count
     FROM timed
     LEFT JOIN walls
         ON timed.run_id = walls.run_id AND timed.pid IS NOT DISTINCT FROM walls.pid

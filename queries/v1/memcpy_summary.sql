@@ -39,6 +39,10 @@
 -- @column median_ns ns lower Median duration.
 -- @column max_ns ns lower Longest.
 -- @column stddev_ns ns lower Standard deviation of the durations.
+-- @column link text neutral How the two devices are linked: NV and the number of links,
+--     PIX, PXB, PHB, NODE or SYS; several with commas; NULL where the copies have not
+--     two devices, or no matrix of links is attached (nvidia-smi topo -m > LOG, then
+--     traceql ingest LOG --attach RUN).
 -- @column window_name text neutral capture, gpu, steps or range.
 -- @column window_start_ns ns neutral Start of the window, ns since the run's origin.
 -- @column window_end_ns ns neutral End of the window, ns since the run's origin.
@@ -114,6 +118,28 @@ totals AS MATERIALIZED (
         CASE WHEN count(dur_ns) = 1 THEN 0 ELSE stddev_samp(dur_ns) END AS stddev_ns
     FROM copies
     GROUP BY run_id, device_id, kind, src_memory, dst_memory
+),
+-- Without a matrix of links nothing is read for this.
+linked AS (
+    SELECT
+        memcpy.run_id, memcpy.kind,
+        CASE WHEN group_by = 'device' THEN memcpy.device_id END AS device_id,
+        CASE WHEN group_by = 'memory' THEN memcpy.src_memory END AS src_memory,
+        CASE WHEN group_by = 'memory' THEN memcpy.dst_memory END AS dst_memory,
+        string_agg(DISTINCT links.link, ', ' ORDER BY links.link) AS link
+    FROM memcpy
+    JOIN v1._device_links() AS links
+        ON links.run_id = memcpy.run_id::VARCHAR
+        AND links.src_device_id = memcpy.src_device_id
+        AND links.dst_device_id = memcpy.dst_device_id
+    JOIN windows
+        ON windows.run_id = memcpy.run_id
+        AND memcpy.ts_ns >= windows.window_start_ns
+        AND (
+            memcpy.ts_ns < windows.window_end_ns
+            OR memcpy.ts_ns = windows.window_end_ns AND windows.window_name <> 'range'
+        )
+    GROUP BY ALL
 ),
 copies_reached AS (
     SELECT
@@ -197,12 +223,18 @@ SELECT
     totals.median_ns,
     totals.max_ns,
     totals.stddev_ns,
+    linked.link,
     windows.window_name,
     windows.window_start_ns,
     windows.window_end_ns
 FROM totals
 INNER JOIN windows ON totals.run_id = windows.run_id
 LEFT JOIN exposed ON totals.row_no = exposed.row_no
+LEFT JOIN linked
+    ON totals.run_id = linked.run_id AND totals.kind = linked.kind
+    AND totals.device_id IS NOT DISTINCT FROM linked.device_id
+    AND totals.src_memory IS NOT DISTINCT FROM linked.src_memory
+    AND totals.dst_memory IS NOT DISTINCT FROM linked.dst_memory
 ORDER BY
     totals.run_id, totals.device_id, totals.total_ns DESC, totals.kind,
     totals.src_memory, totals.dst_memory;

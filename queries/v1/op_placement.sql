@@ -17,7 +17,7 @@
 -- @column host_self_pct pct neutral That time, of the same of all operations.
 -- @column api_self_ns ns lower Time in the API calls that they make themselves.
 -- @column device_self_ns ns lower Sum of the durations of GPU operations that they
---     launched themselves; of those placed on a device their own.
+--     launched themselves; of those placed on a device without any their own.
 -- @column gpu_op_count count neutral GPU operations that they launched themselves.
 -- @column window_name text neutral capture, gpu, steps or range.
 -- @column window_start_ns ns neutral Start of the window, ns since the run's origin.

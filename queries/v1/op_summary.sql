@@ -7,7 +7,12 @@
 -- operation within one of the same group again; host_union_ns counts that time once.
 -- Operations that start in the window count whole. Equals torch-tb-profiler's operator
 -- view, except that it counts an operation whose only child has its name as one call,
--- and gives GPU work without a call in the capture to no operation.
+-- and gives GPU work without a call in the capture to no operation. TensorFlow's
+-- profiler writes an operation on the host, on the device, or on both: a call of both
+-- counts once, on the host. Its tensorflow_stats have the two apart and equal ours in
+-- device time and, tf.data's iterators aside (they are annotations here), in time on
+-- the host, where self time includes API calls; they count a device's operation as
+-- often as the most frequent of its kernels ran.
 -- @param group_by VARCHAR name, type, shape (name and input shapes) or module.
 -- @param top BIGINT Rows per run, by self time on host and device; NULL for all.
 -- @param time_window VARCHAR capture, gpu or steps.
@@ -17,16 +22,17 @@
 -- @column label text key Name, type (the name where there is none) or module; NULL for
 --     operations that have no module.
 -- @column input_shapes text key Shapes of the inputs, for group_by shape; else NULL.
--- @column call_count count neutral Operations.
+-- @column call_count count neutral Operations, without those placed on a device whose
+--     name the host has too.
 -- @column host_self_ns ns lower Host time without nested operations and API calls.
 -- @column host_self_pct pct neutral That time, of the same of all operations in the
 --     window.
 -- @column host_sum_ns ns lower Sum of durations on the host.
 -- @column host_union_ns ns lower Time of their threads in at least one of them.
--- @column host_mean_ns ns lower host_sum_ns by operation.
+-- @column host_mean_ns ns lower host_sum_ns by operation on the host; NULL without.
 -- @column api_self_ns ns lower Time in the API calls that they make themselves.
 -- @column device_self_ns ns lower Sum of the durations of GPU operations that they
---     launched themselves; of those placed on a device their own.
+--     launched themselves; of those placed on a device without any their own.
 -- @column device_self_pct pct neutral That time, of the same of all operations in the
 --     window.
 -- @column device_sum_ns ns lower The same with nested operations.
@@ -48,6 +54,13 @@ WITH windows AS (
     SELECT run_id, window_name, window_start_ns, window_end_ns
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
+-- What the host calls operations, in runs that place some on devices.
+host_names AS (
+    SELECT DISTINCT run_id, name
+    FROM op
+    WHERE placement IS DISTINCT FROM 'device'
+        AND run_id IN (SELECT run_id FROM op WHERE placement = 'device')
+),
 labelled AS (
     SELECT
         run_id, op_id, hash(run_id, pid, tid) AS thread_hash,
@@ -59,7 +72,9 @@ labelled AS (
             ELSE error('group_by must be name, type, shape or module')
         END AS label,
         CASE WHEN group_by = 'shape' THEN CAST(input_shapes AS VARCHAR) END
-            AS input_shapes
+            AS input_shapes,
+        placement = 'device'
+        AND (run_id, name) IN (SELECT (run_id, name) FROM host_names) AS is_repeat
     FROM op
 ),
 costs AS MATERIALIZED (
@@ -67,7 +82,7 @@ costs AS MATERIALIZED (
         labelled.run_id, labelled.label, labelled.input_shapes, costs.start_ns,
         costs.end_ns, costs.is_device, costs.host_ns, costs.host_self_ns,
         costs.api_self_ns, costs.device_ns, costs.device_self_ns, costs.gpu_op_count,
-        labelled.thread_hash
+        labelled.thread_hash, coalesce(labelled.is_repeat, false) AS is_repeat
     FROM v1._op_costs() AS costs
     JOIN labelled ON costs.run_id = labelled.run_id AND costs.op_id = labelled.op_id
     JOIN windows
@@ -80,8 +95,8 @@ costs AS MATERIALIZED (
 ),
 added AS (
     SELECT
-        run_id, label, input_shapes, host_ns, host_self_ns, api_self_ns, device_ns,
-        device_self_ns, gpu_op_count,
+        run_id, label, input_shapes, is_device, is_repeat, host_ns, host_self_ns,
+        api_self_ns, device_ns, device_self_ns, gpu_op_count,
         CASE WHEN is_device THEN 0 ELSE greatest(0, end_ns - greatest(
             start_ns,
             max(end_ns) OVER (
@@ -93,7 +108,9 @@ added AS (
 ),
 totals AS (
     SELECT
-        run_id, label, input_shapes, count(*) AS call_count,
+        run_id, label, input_shapes,
+        count(*) FILTER (NOT is_repeat) AS call_count,
+        nullif(count(*) FILTER (NOT is_device), 0) AS host_count,
         CAST(sum(host_self_ns) AS BIGINT) AS host_self_ns,
         CAST(sum(host_ns) AS BIGINT) AS host_sum_ns,
         CAST(sum(added_ns) AS BIGINT) AS host_union_ns,
@@ -111,7 +128,7 @@ SELECT
         sum(totals.host_self_ns) OVER (PARTITION BY totals.run_id), 0
     ) AS host_self_pct,
     totals.host_sum_ns, totals.host_union_ns,
-    totals.host_sum_ns / totals.call_count AS host_mean_ns,
+    totals.host_sum_ns / totals.host_count AS host_mean_ns,
     totals.api_self_ns, totals.device_self_ns,
     100.0 * totals.device_self_ns / nullif(
         sum(totals.device_self_ns) OVER (PARTITION BY totals.run_id), 0

@@ -6,9 +6,10 @@
 -- beside it, and one device hides another's idle time. A kind that the capture does not
 -- record takes no time.
 -- honest: kernel (without communication), memcpy, memset, communication (its kernels,
--- host communication: MPI calls, ranges named nccl: or gloo:), runtime (calls of the
--- GPU's runtime and driver), data_loader (waiting for input), cpu_op (framework
--- operations), other. Annotations are no work, except for those two kinds.
+-- host communication: MPI calls, ranges named nccl: or gloo:, collective operations
+-- without a kernel), runtime (calls of the GPU's runtime and driver), data_loader
+-- (waiting for input), cpu_op (framework operations), other. Annotations are no work,
+-- except for those two kinds.
 -- tb: as torch-tb-profiler computes it, which moves the steps with the GPU's work and
 -- drops an incomplete last one (its steps, not the iterations of other queries), counts
 -- communication kernels as kernel unless the ten operations nccl:... and gloo:... that
@@ -18,7 +19,13 @@
 -- xprof: device_compute, output (D2H), device_to_device, input (waiting for it, and
 -- H2D), collectives, kernel_launch, host_compute, all_other, in that tool's order:
 -- waiting for input comes before collectives, H2D after kernel launch. Compilation is
--- not told apart from host_compute.
+-- not told apart from host_compute. TensorFlow's executor at work for a GPU is
+-- kernel_launch, as there. Steps are the host's, with all that its process does; the
+-- tool's last from the first to the last GPU operation of the step's group and hold
+-- that group alone. It takes all the group's host ranges for host_compute (but those
+-- of eager execution, FunctionRun and tf.data), here annotations are no work; and
+-- TensorFlow 2.3 and 2.4 took all copies for device_compute, as here those of unknown
+-- direction are.
 -- A run without iterations is one step: its capture (tb: its framework operations).
 -- @param mode VARCHAR honest, tb or xprof.
 -- @param pattern VARCHAR Regular expression to find in the names of annotations that

@@ -50,14 +50,14 @@ COMMENT ON COLUMN run.origin_unix_ns IS
 COMMENT ON COLUMN run.clock IS
     'Where origin_unix_ns comes from and how sure it is: session_start, trace_start, file_name, none.';
 COMMENT ON COLUMN run.first_ts_ns IS
-    'Start of the capture window: the first GPU operation, API call, annotation, op or slice, ns since the origin.';
+    'Start of the capture window: the first GPU operation, API call, annotation, op or slice, else the first sample, ns since the origin.';
 COMMENT ON COLUMN run.span_ns IS
     'Length of the capture window: from first_ts_ns to the last end of those events, ns.';
 COMMENT ON COLUMN run.host IS 'Host name; only with --keep-environment.';
 COMMENT ON COLUMN run.job IS 'Groups the ranks of one job.';
 COMMENT ON COLUMN run.attached_to IS 'run_id of the trace that this sample log lies beside.';
 COMMENT ON COLUMN run.clock_offset_ns IS
-    'What to add to this run''s wall clock to get that of attached_to, ns.';
+    'What to add to this run''s wall clock (a time without a zone is read as UTC) to get that of attached_to, ns; where either has none, what to add to ts_ns.';
 COMMENT ON COLUMN run.rank IS 'Rank of the process in its job.';
 COMMENT ON COLUMN run.world_size IS 'Ranks in the job.';
 COMMENT ON COLUMN run.framework IS 'Framework that ran: pytorch, tensorflow, jax.';

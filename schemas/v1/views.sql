@@ -98,3 +98,57 @@ COMMENT ON COLUMN stream.flags IS 'default, non_blocking or null.';
 COMMENT ON COLUMN stream.gpu_op_count IS 'Operations that ran on it.';
 COMMENT ON COLUMN stream.first_ts_ns IS 'Start of the first, ns since the run''s origin.';
 COMMENT ON COLUMN stream.last_end_ns IS 'End of the last, ns since the run''s origin.';
+
+-- Sample logs beside the chosen runs. A session defines these four over the logs that
+-- are attached to its runs, chosen or not; here they see what the tables hold.
+CREATE VIEW attached_run AS
+SELECT run_id, attached_to, clock_offset_ns, source_origin_ns, origin_unix_ns, clock
+FROM run
+WHERE attached_to IS NOT NULL;
+
+COMMENT ON VIEW attached_run IS 'One sample log that lies beside a chosen trace.';
+COMMENT ON COLUMN attached_run.run_id IS 'The log: run.run_id.';
+COMMENT ON COLUMN attached_run.attached_to IS 'The trace: its run_id.';
+COMMENT ON COLUMN attached_run.clock_offset_ns IS 'As in run.';
+COMMENT ON COLUMN attached_run.source_origin_ns IS 'As in run.';
+COMMENT ON COLUMN attached_run.origin_unix_ns IS 'As in run.';
+COMMENT ON COLUMN attached_run.clock IS 'As in run.';
+
+CREATE VIEW attached_counter AS
+SELECT run_id, ts_ns, device_id, pid, name, value, unit
+FROM counter
+WHERE run_id IN (SELECT run_id FROM attached_run);
+
+COMMENT ON VIEW attached_counter IS 'One sample of an attached log.';
+COMMENT ON COLUMN attached_counter.run_id IS 'The log.';
+COMMENT ON COLUMN attached_counter.ts_ns IS 'Time, ns since the origin of the log.';
+COMMENT ON COLUMN attached_counter.device_id IS 'Device as the log numbers it.';
+COMMENT ON COLUMN attached_counter.pid IS 'Process, where the counter is a process''s.';
+COMMENT ON COLUMN attached_counter.name IS 'Counter.';
+COMMENT ON COLUMN attached_counter.value IS 'Value in the unit; NULL where the log has none.';
+COMMENT ON COLUMN attached_counter.unit IS 'Unit.';
+
+CREATE VIEW attached_device AS
+SELECT run_id, device_id, kind, name, uuid, bus, extra
+FROM device
+WHERE run_id IN (SELECT run_id FROM attached_run);
+
+COMMENT ON VIEW attached_device IS 'One device of an attached log.';
+COMMENT ON COLUMN attached_device.run_id IS 'The log.';
+COMMENT ON COLUMN attached_device.device_id IS 'Number of the device in the log.';
+COMMENT ON COLUMN attached_device.kind IS 'gpu or other.';
+COMMENT ON COLUMN attached_device.name IS 'Product name.';
+COMMENT ON COLUMN attached_device.uuid IS 'UUID, as the driver gives it.';
+COMMENT ON COLUMN attached_device.bus IS 'PCI address.';
+COMMENT ON COLUMN attached_device.extra IS 'Source fields that no column holds.';
+
+CREATE VIEW attached_topology AS
+SELECT run_id, from_device, to_device, kind
+FROM topology
+WHERE run_id IN (SELECT run_id FROM attached_run);
+
+COMMENT ON VIEW attached_topology IS 'One link of an attached matrix of links.';
+COMMENT ON COLUMN attached_topology.run_id IS 'The log.';
+COMMENT ON COLUMN attached_topology.from_device IS 'Device or NIC.';
+COMMENT ON COLUMN attached_topology.to_device IS 'Device or NIC.';
+COMMENT ON COLUMN attached_topology.kind IS 'As in topology.';

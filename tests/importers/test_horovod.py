@@ -175,3 +175,13 @@ def test_a_real_one(store: traceql.Store, corpus: Path) -> None:
     marks = sum(e["ph"] == "X" for e in events)
     assert run.rows("SELECT count(*) FROM annotation") == [(marks,)]
     assert not [f for f in run.outcome.findings if f.severity == "data_loss"]
+
+
+def test_the_window_has_the_negotiations(store: traceql.Store, tmp_path: Path) -> None:
+    """A run begins when its first tensor is negotiated, not when a rank is ready."""
+    run = _import(store, tmp_path, _text(EVENTS))
+    assert run.rows("SELECT span_ns FROM run") == [(40_000,)]
+    assert run.rows(
+        "SELECT min(a.ts_ns) - r.first_ts_ns FROM async_slice AS a, run AS r "
+        "GROUP BY r.first_ts_ns"
+    ) == [(0,)]

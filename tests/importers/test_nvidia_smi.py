@@ -469,3 +469,44 @@ def test_text_that_follows_one_another(
     session = _log(store, tmp_path, one + later, "query")
     power = _values(session, "name = 'power.draw.average'")
     assert [v[0] for v in power] == [0, 1_000_000_000]
+
+
+@pytest.mark.parametrize(
+    ("written", "utc"),
+    [
+        ("2026-01-05T16:00:01+08:00", "2026-01-05T08:00:01+00:00"),
+        ("2026-01-05T04:00:01.5-03:30", "2026-01-05T07:30:01.500+00:00"),
+        ("2026-01-05T08:00:01Z", "2026-01-05T08:00:01+00:00"),
+    ],
+)
+def test_zones(store: traceql.Store, tmp_path: Path, written: str, utc: str) -> None:
+    """A time with a zone is a moment of the world's clock."""
+    session = _log(
+        store,
+        tmp_path,
+        f"timestamp,gpu_index,gpu_util_pct,mem_used_mb,power_w\n{written},0,1,2,3\n",
+    )
+    (run,) = session.sql("SELECT origin_unix_ns, clock FROM run").rows()
+    moment = datetime.fromisoformat(utc).timestamp()
+    assert run == {"origin_unix_ns": round(moment * 1e9), "clock": "unix_time"}
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "instead"),
+    [
+        ("idle-nvidia-smi", "prints for people", "--query-gpu"),
+        ("load-nvidia-smi", "prints for people", "--query-gpu"),
+        ("capabilities-nvlink-s", "nvlink -s", "topo -m"),
+    ],
+)
+def test_pages_for_people(
+    split: Path, store: traceql.Store, what: str, said: str, instead: str
+) -> None:
+    """Named explicitly they are refused by name, with what to export instead."""
+    paths = sorted(split.glob(f"*__{what}.txt"))
+    assert len(paths) > 3
+    for path in paths:
+        (outcome,) = store.ingest(path)
+        assert isinstance(outcome.error, traceql.UnrecognisedInput), path
+        assert said in str(outcome.error), path
+        assert instead in (outcome.error.hint or ""), path

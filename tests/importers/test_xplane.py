@@ -476,3 +476,40 @@ def test_tables_of_the_profiler_are_refused(store: traceql.Store, corpus: Path) 
         (outcome,) = store.ingest(path)
         assert outcome.error is not None
         assert "table that TensorFlow's profiler made" in str(outcome.error)
+
+
+def test_copies_around_an_operation(store: traceql.Store, tmp_path: Path) -> None:
+    """The line of operations has kernels alone: copies beside them go by the step."""
+    plane = Plane("/device:GPU:0")
+    named = {"annotation": "net/BN:FusedBatchNormV3"}
+    stream, ops = [], []
+    for step in (0, 1):
+        at = 100 * step * US
+        stream += [
+            plane.event("MemcpyD2D", at + 10 * US, US, group_id=step, **named),
+            plane.event("bn", at + 20 * US, 5 * US, group_id=step, **named),
+            plane.event("MemcpyD2D", at + 30 * US, US, group_id=step, **named),
+        ]
+        ops.append(
+            plane.event(named["annotation"], at + 20 * US, 5 * US, group_id=step)
+        )
+    plane.line(13, "Stream #13(Compute,MemcpyD2D)", stream)
+    plane.line(5, "TensorFlow Ops", ops)
+    run = _import(store, tmp_path, space(plane))
+    assert run.rows(
+        "SELECT m.ts_ns, o.ts_ns FROM memcpy AS m JOIN op AS o USING (op_id) ORDER BY 1"
+    ) == [
+        (10_000, 20_000),
+        (30_000, 20_000),
+        (110_000, 120_000),
+        (130_000, 120_000),
+    ]
+
+
+@pytest.mark.corpus
+def test_a_folder_of_tables_alone(store: traceql.Store, corpus: Path) -> None:
+    """The advice does not speak of another vendor's profiler."""
+    (outcome,) = store.ingest(corpus / "xplane" / "tool_protobufs")
+    assert outcome.error is not None
+    assert "nsys" not in str(outcome.error.hint)
+    assert "Name a file" in str(outcome.error.hint)

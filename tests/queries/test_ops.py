@@ -276,3 +276,24 @@ def test_phases() -> None:
     rows = {r["phase"]: r["op_count"] for r in db.ask("op_overhead")}
     assert rows == {"forward": 1, "backward": 1, "optimizer": 1, "unknown": 1}
     assert all(r["gpu_idle_ns"] is None for r in db.ask("op_overhead"))
+
+
+def test_operations_placed_on_a_device() -> None:
+    """Device time is that of the kernels, pauses left out; a call of both is one."""
+    db = empty()
+    db.window(0, 1000)
+    db.insert(
+        "op",
+        {"op_id": 1, "name": "mm", "ts_ns": 0, "dur_ns": 30, "placement": "host"},
+        {"op_id": 2, "name": "mm", "ts_ns": 100, "dur_ns": 300, "placement": "device"},
+        {"op_id": 3, "name": "xla", "ts_ns": 500, "dur_ns": 70, "placement": "device"},
+    )
+    db.insert(
+        "kernel",
+        {"ts_ns": 100, "dur_ns": 10, "op_id": 2},
+        {"ts_ns": 380, "dur_ns": 20, "op_id": 2},
+    )
+    assert [
+        (r["label"], r["call_count"], r["device_self_ns"], r["host_mean_ns"])
+        for r in db.ask("op_summary")
+    ] == [("xla", 1, 70, None), ("mm", 1, 30, 30)]

@@ -283,3 +283,26 @@ def moved(
     if len(host) > 1 and last and len(owned[last - 1]) * 0.8 > len(owned[last]):
         return result[:last]
     return result[: last + 1]
+
+
+def test_executor_and_collectives_by_hand() -> None:
+    """TensorFlow's executor launches where a GPU is; a collective needs no kernel."""
+    for kind, part in (("gpu", "kernel_launch"), ("cpu", "all_other")):
+        db = empty()
+        db.window(0, 100)
+        db.insert("device", {"device_id": 0, "kind": kind})
+        db.insert(
+            "annotation",
+            {"name": "ExecutorState::Process", "kind": "push_pop", "ts_ns": 10,
+             "dur_ns": 30},
+        )  # fmt: skip
+        db.insert("op", {"op_id": 5, "name": "grad/w", "ts_ns": 50, "dur_ns": 20})
+        db.insert("collective", {"op_id": 5, "ts_ns": 50, "dur_ns": 20})
+        found = {
+            r["part"]: r["time_ns"] for r in db.ask("step_breakdown", mode="xprof")
+        }
+        assert found["collectives"] == 20
+        assert found[part] >= 30 and found["host_compute"] == 0
+        assert found["kernel_launch"] == (30 if kind == "gpu" else 0)
+        honest = {r["part"]: r["time_ns"] for r in db.ask("step_breakdown")}
+        assert (honest["communication"], honest["cpu_op"]) == (20, 0)

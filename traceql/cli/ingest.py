@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceql.cli.options import limit_options, note, pairs, store_option
+from traceql.cli.options import (
+    complete_runs,
+    limit_options,
+    note,
+    pairs,
+    store_option,
+)
 from traceql.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -56,6 +62,18 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     help="End nsys after so long. Default: 300 and 5 for each MB of the report.",
+)
+@click.option(
+    "--attach",
+    metavar="RUN",
+    shell_complete=complete_runs,
+    help="Lay sample logs beside the trace RUN: an id, a label, @latest, tag:k=v.",
+)
+@click.option(
+    "--clock-offset",
+    metavar="DURATION",
+    help="What to add to the log's clock to get the trace's: 0, +1.5s, -250ms, -2h; a "
+    "number alone is nanoseconds.",
 )
 @limit_options
 @click.option("--quiet", is_flag=True, help="Neither progress nor diagnostics.")

@@ -37,8 +37,9 @@ _MAPPING = (
     "nsight_sqlite_payload.sql",
     "nsight_sqlite_samples.sql",
     "nsight_sqlite_rest.sql",
-    "nsight_sqlite_pyprof.sql",
 )
+# Operations: those in NVTX ranges, unless another source has them.
+_OPS = _HERE / "nsight_sqlite_pyprof.sql"
 SOURCES = ("nsight_sqlite_source.sql", "nsight_sqlite_source_more.sql")
 # What costs a column of a big table and says nothing without the call chains.
 _ONLY_WITH_SAMPLES = frozenset({"callchainId"})
@@ -94,6 +95,8 @@ def import_tables(
     source: Tables,
     con: duckdb.DuckDBPyConnection,
     ctx: Context,
+    *,
+    ops: Path = _OPS,
 ) -> dict[str, Any]:
     """Imports the tables of an export, whatever holds them; see `Importer.read`.
 
@@ -101,8 +104,9 @@ def import_tables(
         source: The tables.
         con: Connection to import through.
         ctx: What the importer works with.
+        ops: Mapping that says which operation made a call.
     """
-    return _Import(source, con, ctx).run()
+    return _Import(source, con, ctx, ops).run()
 
 
 class _Import:
@@ -113,11 +117,12 @@ class _Import:
         source: Tables,
         con: duckdb.DuckDBPyConnection,
         ctx: Context,
+        ops: Path,
     ) -> None:
         self.source = source
         self.con = con
         self.ctx = ctx
-        self.phases = read_mapping(*(_HERE / name for name in _MAPPING))
+        self.phases = read_mapping(*(_HERE / name for name in _MAPPING), ops)
         self._local = threading.local()
         self._done = itertools.count(1)
 

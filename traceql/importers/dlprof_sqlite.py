@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traceql.errors import ImportFailed
-from traceql.importers import Context, Head
+from traceql.importers import Context, Head, _dlprof_pair
 from traceql.importers._once import run_mapping
 from traceql.importers._sqlite import SqliteSource, missing_bytes, settled
 from traceql.importers._tables import declared, decode_lenient
@@ -28,7 +28,6 @@ OF_GPU = (_HERE / "dlprof_sqlite_gpu.sql",)
 REPORTS = (_HERE / "dlprof_sqlite_reports.sql",)
 # Tables of its own in this schema: another source may share the connection.
 SCHEMA = "dlprof"
-_SIGNS = frozenset({"read_only_ops", "read_only_op_instances", "dictionary"})
 _HINT = "Aggregate the profile again: dlprof --database=nsys_profile.sqlite"
 
 
@@ -52,15 +51,33 @@ class DlprofSqlite:
             ImportFailed: The database is damaged.
         """
         load(path, con, ctx)
-        return map_loaded(con, ctx, *KNOWN, *OF_GPU, *REPORTS)
+        facts = map_loaded(con, ctx, *KNOWN, *OF_GPU, *REPORTS)
+        captures = _dlprof_pair.captures(path.parent)
+        exports = [c for c in captures if c.suffix == ".sqlite"]
+        differ = [_dlprof_pair.difference(path, capture) for capture in exports]
+        if all(differ):
+            for differs in differ:
+                warn_of_other(ctx, differs)
+        return facts
 
 
 IMPORTER = DlprofSqlite()
 
 
+def warn_of_other(ctx: Context, differs: str | None) -> None:
+    """Adds the finding that a capture beside a database is not joined with it."""
+    ctx.diagnostics.add(
+        "capture_differs",
+        "warning",
+        "The Nsight Systems capture beside the DLProf database is not the one that it "
+        "was made of, or cannot be read: they are not joined.",
+        example=differs,
+    )
+
+
 def is_database(tables: Set[str]) -> bool:
     """Whether tables of these names are those of a DLProf database."""
-    return tables >= _SIGNS
+    return tables >= _dlprof_pair.SIGNS
 
 
 def load(path: Path, con: duckdb.DuckDBPyConnection, ctx: Context) -> None:
@@ -102,6 +119,7 @@ def load(path: Path, con: duckdb.DuckDBPyConnection, ctx: Context) -> None:
         ) from error
     finally:
         con.execute("SET schema = 'main'")
+        con.remove_function("lenient")  # another source brings its own
 
 
 def map_loaded(

@@ -114,6 +114,7 @@ LEFT JOIN process_name_of AS p ON p.pid = s.pid
 SELECT
     'Horovod timeline' AS tool, (SELECT world_size FROM seen_rank) AS world_size,
     coalesce((SELECT unix_ns FROM epoch), origin_unix_ns()) AS origin_unix_ns,
-    CASE WHEN (SELECT unix_ns FROM epoch) IS NOT NULL THEN 'session_start' ELSE clock() END
+    CASE WHEN (SELECT unix_ns FROM epoch) IS NOT NULL THEN 'session_start'
+        ELSE clock() END
         AS clock,
     NULL AS host, NULL AS environment

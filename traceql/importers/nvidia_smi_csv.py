@@ -45,7 +45,7 @@ class NvidiaSmiCsv:
     """Importer of logs with commas."""
 
     name = "nvidia-smi-csv"
-    version = 1
+    version = 2
     title = "nvidia-smi --query-gpu or --query-compute-apps as CSV"
 
     def sniff(self, head: Head) -> float:

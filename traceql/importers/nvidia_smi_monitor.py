@@ -25,7 +25,7 @@ class NvidiaSmiMonitor:
     """Importer of dmon and pmon logs."""
 
     name = "nvidia-smi-monitor"
-    version = 1
+    version = 2
     title = "nvidia-smi dmon or pmon"
 
     def sniff(self, head: Head) -> float:

@@ -30,7 +30,7 @@ class NvidiaSmiQuery:
     """Importer of the full answer."""
 
     name = "nvidia-smi-query"
-    version = 1
+    version = 2
     title = "nvidia-smi -q, text or XML"
 
     def sniff(self, head: Head) -> float:

@@ -87,7 +87,8 @@ SELECT
     TRY_CAST(a.stream AS BIGINT) AS stream_id,
     TRY_CAST(a.grid_x AS INTEGER) AS grid_x, TRY_CAST(a.grid_y AS INTEGER) AS grid_y,
     TRY_CAST(a.grid_z AS INTEGER) AS grid_z, TRY_CAST(a.block_x AS INTEGER) AS block_x,
-    TRY_CAST(a.block_y AS INTEGER) AS block_y, TRY_CAST(a.block_z AS INTEGER) AS block_z,
+    TRY_CAST(a.block_y AS INTEGER) AS block_y,
+    TRY_CAST(a.block_z AS INTEGER) AS block_z,
     extra_of(args, other) AS extra
 FROM (
     SELECT

@@ -140,7 +140,8 @@ SELECT
     g.ts_ns, g.dur_ns, event_key(g.event_id) AS kernel_id,
     coalesce(nullif(g.op_type, 'unknown'), g.name) AS name,
     coalesce(nullif(g.op_type, 'unknown'), g.name) AS short_name,
-    g.device_id, g.stream_id, l.launch_ts_ns, l.op_id, to_json({'name': g.name}) AS extra
+    g.device_id, g.stream_id, l.launch_ts_ns, l.op_id,
+    to_json({'name': g.name}) AS extra
 FROM gpu_event AS g
 JOIN gpu_link AS l ON l.event_id = g.event_id
 WHERE g.counts AND g.kind = 'kernel'
@@ -189,7 +190,8 @@ WHERE ph IN ('i', 'I', 'R') AND ts_ns IS NOT NULL
 
 -- @rows device
 SELECT
-    device_id, 'gpu' AS kind, to_json({'device': string_agg(device, ' ' ORDER BY device)})
+    device_id, 'gpu' AS kind,
+    to_json({'device': string_agg(device, ' ' ORDER BY device)})
         AS extra
 FROM (
     SELECT device_id, device FROM gpu

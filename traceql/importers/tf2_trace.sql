@@ -27,7 +27,9 @@ SELECT
     CASE
         WHEN (
             SELECT count(DISTINCT ordinal) < count(*) FROM plane WHERE is_device
-        ) THEN CAST(row_number() OVER (ORDER BY host, kind, ordinal, pid) - 1 AS INTEGER)
+        ) THEN CAST(
+            row_number() OVER (ORDER BY host, kind, ordinal, pid) - 1 AS INTEGER
+        )
         ELSE ordinal
     END AS device_id
 FROM plane
@@ -190,14 +192,16 @@ SELECT
     gpu_kind(s.name) AS kind, s.ts_ns, s.end_ns,
     nullif(number_of(s.a.correlation_id), 0) AS correlation_id,
     number_of(s.a.context_id) AS context_id,
-    op_key(s.a.annotation, s.a.tf_op) AS op_key, s.a.hlo_op, s.a.kernel_details
+    op_key(s.a.annotation, s.a.tf_op) AS op_key, s.a.hlo_op, s.a.kernel_details,
+    s.a.group_id
 FROM (
     SELECT
         *,
         json_transform(
             args,
             '{"correlation_id":"VARCHAR","context_id":"VARCHAR","annotation":"VARCHAR",'
-            || '"tf_op":"VARCHAR","hlo_op":"VARCHAR","kernel_details":"VARCHAR"}'
+            || '"tf_op":"VARCHAR","hlo_op":"VARCHAR","kernel_details":"VARCHAR",'
+            || '"group_id":"VARCHAR"}'
         ) AS a
     FROM slice_event
 ) AS s
@@ -205,24 +209,37 @@ JOIN device_line AS d ON d.pid = s.pid AND d.tid = s.tid AND d.line = 'stream';
 -- Operations as the profiler placed them on devices.
 CREATE TABLE device_op AS
 SELECT
-    s.event_id, s.pid, s.ts_ns, s.end_ns,
+    s.event_id, s.pid, s.ts_ns, s.end_ns, s.args->>'$.group_id' AS group_id,
     CASE l.line
         WHEN 'ops' THEN coalesce(s.args->>'$.long_name', s.args->>'$.tf_op', s.name)
         ELSE coalesce(s.args->>'$.hlo_op', s.name)
     END AS key
 FROM slice_event AS s
 JOIN op_line AS l ON l.pid = s.pid AND l.tid = s.tid;
+-- The line of operations is drawn from kernels alone: copies that an operation makes
+-- before and after them lie outside of it, in the same step.
+CREATE TABLE step_op AS
+SELECT pid, key, group_id, arg_min(event_id, ts_ns) AS event_id
+FROM device_op
+WHERE group_id IS NOT NULL
+GROUP BY pid, key, group_id;
 CREATE TABLE gpu_link AS
 SELECT
     g.event_id, g.device_id, g.context_id, g.stream_id, g.correlation_id,
     coalesce(l.pid, h.only_pid) AS pid, event_key(l.call.event_id) AS api_call_id,
     l.call.ts_ns AS launch_ts_ns,
     coalesce(
-        CASE WHEN g.ts_ns < o.end_ns OR g.ts_ns = o.ts_ns THEN event_key(o.event_id) END,
-        n.op_id
+        CASE WHEN g.ts_ns < o.end_ns OR g.ts_ns = o.ts_ns
+            THEN event_key(o.event_id) END,
+        event_key(s.event_id), n.op_id
     ) AS op_id
 FROM gpu_row AS g
-LEFT JOIN (SELECT DISTINCT host, only_pid FROM host_plane WHERE only_pid IS NOT NULL) AS h
+LEFT JOIN step_op AS s
+    ON s.pid = g.device_pid AND s.key = coalesce(g.op_key, g.hlo_op)
+    AND s.group_id = g.group_id
+LEFT JOIN (
+    SELECT DISTINCT host, only_pid FROM host_plane WHERE only_pid IS NOT NULL
+) AS h
     ON h.host = g.host
 LEFT JOIN launch AS l ON l.host = g.host AND l.correlation_id = g.correlation_id
 ASOF LEFT JOIN device_op AS o
@@ -268,7 +285,9 @@ SELECT
     s.ts_ns, s.dur_ns, event_key(s.event_id) AS memcpy_id, l.device_id, l.context_id,
     l.stream_id,
     coalesce(
-        nullif(upper(regexp_extract(s.name, '^(?i)memcpy(H2D|D2H|D2D|P2P|H2H)', 1)), ''),
+        nullif(
+            upper(regexp_extract(s.name, '^(?i)memcpy(H2D|D2H|D2D|P2P|H2H)', 1)), ''
+        ),
         'unknown'
     ) AS kind,
     TRY_CAST(regexp_extract(s.text, '\bsize:([0-9]+)', 1) AS BIGINT) AS bytes,
@@ -371,7 +390,8 @@ GROUP BY g.device_id, g.context_id, g.stream_id
 -- @diagnostic insane_kernel_details warning Kernel details (grid, block, registers) are no possible ones, as some TensorFlow versions wrote: NULL.
 SELECT count(*), any_value(kernel_details)
 FROM gpu_row
-WHERE kind = 'kernel' AND kernel_details <> '' AND NOT is_sane(details_of(kernel_details))
+WHERE kind = 'kernel' AND kernel_details <> ''
+    AND NOT is_sane(details_of(kernel_details))
 
 -- @diagnostic orphan_gpu_ops info Kernels, copies and fills whose launching call is not in the capture: no launch time; no step owns them.
 SELECT count(*), NULL FROM gpu_link WHERE api_call_id IS NULL

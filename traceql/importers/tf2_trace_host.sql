@@ -88,7 +88,9 @@ FROM (
 SELECT
     s.ts_ns, s.dur_ns, event_key(s.event_id) AS op_id,
     coalesce(
-        nullif(regexp_replace(s.args->>'$.long_name', ':[A-Za-z_][A-Za-z0-9_]*$', ''), ''),
+        nullif(
+            regexp_replace(s.args->>'$.long_name', ':[A-Za-z_][A-Za-z0-9_]*$', ''), ''
+        ),
         s.args->>'$.hlo_op', s.name
     ) AS name,
     nullif(

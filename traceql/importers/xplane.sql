@@ -145,7 +145,8 @@ CREATE MACRO rest_of(rest, taken) AS
     nullif(CAST(json_merge_patch(rest, taken) AS VARCHAR), '{}');
 
 CREATE TABLE device_op (
-    event_id BIGINT, plane_id BIGINT, ts_ns BIGINT, end_ns BIGINT, key VARCHAR
+    event_id BIGINT, plane_id BIGINT, ts_ns BIGINT, end_ns BIGINT, group_id BIGINT,
+    key VARCHAR
 );
 CREATE TABLE device_step (
     event_id BIGINT, host VARCHAR, group_id BIGINT, name VARCHAR, ts_ns BIGINT,
@@ -164,8 +165,9 @@ CREATE TABLE launch_of_gpu (
 -- @stage FROM device_event
 INSERT INTO device_op
 SELECT
-    e.event_id, e.plane_id, e.ts_ns, e.ts_ns + e.dur_ns,
-    CASE l.role WHEN 'ops' THEN t.name ELSE coalesce(e.hlo_op, t.display_name, t.name) END
+    e.event_id, e.plane_id, e.ts_ns, e.ts_ns + e.dur_ns, e.group_id,
+    CASE l.role WHEN 'ops' THEN t.name
+        ELSE coalesce(e.hlo_op, t.display_name, t.name) END
 FROM device_event AS e
 JOIN lane AS l ON l.line_id = e.line_id
 JOIN op_lane AS o ON o.line_id = l.line_id
@@ -227,6 +229,13 @@ FROM (
     LEFT JOIN nested AS n ON n.id = event_key(c.event_id)
 )
 GROUP BY correlation_id;
+-- The line of operations is drawn from kernels alone: copies that an operation makes
+-- before and after them lie outside of it, in the same step.
+CREATE TABLE step_op AS
+SELECT plane_id, key, group_id, arg_min(event_id, ts_ns) AS event_id
+FROM device_op
+WHERE group_id IS NOT NULL
+GROUP BY plane_id, key, group_id;
 CREATE TABLE host_process AS
 SELECT 701 AS pid WHERE EXISTS (FROM lane WHERE role = 'host' AND events > 0)
 
@@ -248,10 +257,14 @@ CREATE OR REPLACE TEMP TABLE gpu_op_id AS
 SELECT
     g.event_id,
     coalesce(
-        CASE WHEN g.ts_ns < o.end_ns OR g.ts_ns = o.ts_ns THEN event_key(o.event_id) END,
-        g.call.op_id
+        CASE WHEN g.ts_ns < o.end_ns OR g.ts_ns = o.ts_ns
+            THEN event_key(o.event_id) END,
+        event_key(s.event_id), g.call.op_id
     ) AS op_id
 FROM gpu_row AS g
+LEFT JOIN step_op AS s
+    ON s.plane_id = g.plane_id AND s.key = coalesce(g.op_key, g.hlo_op)
+    AND s.group_id = g.group_id
 ASOF LEFT JOIN device_op AS o
     ON o.plane_id = g.plane_id AND o.key = coalesce(g.op_key, g.hlo_op)
     AND o.ts_ns <= g.ts_ns;

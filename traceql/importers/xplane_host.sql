@@ -10,7 +10,8 @@ CREATE MACRO is_op_name(name) AS
 -- What a host event is by its type; its stats may say more.
 CREATE TABLE host_type AS
 SELECT
-    t.plane_id, t.type_id, coalesce(t.display_name, t.name) AS name, t.name AS long_name,
+    t.plane_id, t.type_id, coalesce(t.display_name, t.name) AS name,
+    t.name AS long_name,
     t.display_name,
     CASE
         WHEN starts_with(t.name, '$') THEN 'slice'

@@ -139,9 +139,20 @@ class Answers:
     def _lack(self, ask: Ask, run: Run) -> str | None:
         for tables, advice in self.query_of(ask).requires:
             names = tables.split("|")
-            if not any(run.rows.get(name) for name in names):
+            if not any(self._holds(run, name) for name in names):
                 return f"This capture holds no {' or '.join(names)} rows. {advice}"
         return None
+
+    def _holds(self, run: Run, table: str) -> bool:
+        """Whether a run has rows of a table, or the logs beside it have."""
+        own = table.removeprefix("attached_")
+        if own == table:
+            return bool(run.rows.get(table))
+        return any(
+            log.rows.get(own)
+            for log in self._session.attached
+            if log.manifest.options.get("attached_to") == run.run_id
+        )
 
     def _window(self, run: Run) -> str:
         return "steps" if run.run_id in self._with_steps else "gpu"

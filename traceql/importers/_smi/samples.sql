@@ -144,7 +144,18 @@ read AS (
             WHEN regexp_full_match(
                 form,
                 '\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?'
+            -- The cast to a timestamp ignores a zone.
             ) THEN epoch_ns(TRY_CAST(form AS TIMESTAMP_NS))
+                - 60000000000 * coalesce(
+                    TRY_CAST(
+                        regexp_extract(form, '([+-]\d\d):\d\d$', 1) AS INTEGER
+                    ) * 60
+                    + TRY_CAST(
+                        regexp_extract(form, '([+-])\d\d:(\d\d)$', 1)
+                        || regexp_extract(form, '[+-]\d\d:(\d\d)$', 1) AS INTEGER
+                    ),
+                    0
+                )
         END AS stamp_ns,
         CAST(TRY_CAST(elapsed_text AS DECIMAL(28, 9)) * 1000000000 AS BIGINT)
             AS elapsed_ns
@@ -334,7 +345,12 @@ SELECT
     TRY_CAST(split_part(listed.compute_cap, '.', 1) AS INTEGER) AS compute_major,
     TRY_CAST(nullif(split_part(listed.compute_cap, '.', 2), '') AS INTEGER)
         AS compute_minor,
-    listed.extra
+    CASE
+        WHEN gpu.gpu_index IS NULL OR NOT gpu.is_index_good THEN listed.extra
+        ELSE json_merge_patch(
+            coalesce(listed.extra, '{}'), json_object('index', gpu.gpu_index)
+        )
+    END AS extra
 FROM gpu
 LEFT JOIN listed ON listed.gpu_key = gpu.gpu_key
 LEFT JOIN memory ON memory.device_id = gpu.device_id

@@ -1,0 +1,158 @@
+"""Sample logs beside a trace: which trace, and how their clocks relate.
+
+Invariant: a log is attached only with a clock offset that the user states or that both
+wall clocks prove; its own times stay as they are, and queries apply the offset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from traceql.errors import UsageError
+
+if TYPE_CHECKING:
+    from traceql.store import Store
+
+_UNITS_NS = {
+    "": 1,
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_DURATION = re.compile(r"([+-]?\d{1,19}(?:\.\d{1,12})?) ?([a-zµ]*)")
+_WALL_CLOCK = (
+    "--clock-offset says what to add to the log's clock to get UTC: -2h where it ran "
+    "two hours ahead of UTC, 0 where it was UTC."
+)
+_NO_WALL_CLOCK = (
+    "--clock-offset says where the log's first sample lies on the trace's time, ns "
+    "since its origin: +1.5s, -250ms."
+)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """The trace that logs are attached to, and the offset of their clock.
+
+    Attributes:
+        run_id: The trace.
+        origin_unix_ns: The wall clock at its origin; None for unknown.
+        stated_ns: The offset that the user stated, ns; None for none.
+    """
+
+    run_id: str
+    origin_unix_ns: int | None
+    stated_ns: int | None
+
+
+def attachment(
+    store: Store, selector: str, clock_offset: str | int | None
+) -> Attachment:
+    """Finds the trace and reads the offset.
+
+    Args:
+        store: The store that holds the trace.
+        selector: Names the trace.
+        clock_offset: Nanoseconds, or a text such as `+1.5s`; None: to be proven.
+
+    Raises:
+        NoSuchRun: The selector names no run.
+        UsageError: It names several, or one that is itself attached; or the offset is
+            no duration.
+    """
+    stated_ns = None if clock_offset is None else offset_ns(clock_offset)
+    trace = store.run(selector)
+    above = trace.manifest.options.get("attached_to")
+    if above is not None:
+        raise UsageError(
+            f"{trace.run_id} is itself attached to {above}",
+            hint=f"Attach to the trace: --attach {above}",
+        )
+    (row,) = store.sql("SELECT origin_unix_ns FROM run", run=trace.run_id).rows()
+    return Attachment(trace.run_id, row["origin_unix_ns"], stated_ns)
+
+
+def offset_ns(given: str | int) -> int:
+    """Nanoseconds of a duration: 250, `250ns`, `+1.5s`, `-250ms`, `-2h`.
+
+    Raises:
+        UsageError: It is none, or beyond 64 bits.
+    """
+    match = _DURATION.fullmatch(str(given).strip())
+    if match and match[2] in _UNITS_NS:
+        nanoseconds = Decimal(match[1]) * _UNITS_NS[match[2]]
+        if nanoseconds == int(nanoseconds) and abs(nanoseconds) < 2**63:
+            return int(nanoseconds)
+    raise UsageError(
+        f"--clock-offset: {given!r} is no duration in whole nanoseconds",
+        hint="Write 0, +1.5s, -250ms or -2h; a number alone is nanoseconds.",
+    )
+
+
+def attached_facts(
+    to: Attachment,
+    run_id: str,
+    facts: Mapping[str, Any],
+    *,
+    is_trace: bool,
+    has_samples: bool,
+) -> dict[str, Any]:
+    """The run table's columns of an attached log.
+
+    Args:
+        to: The trace.
+        run_id: The log.
+        facts: The columns that its importer gave.
+        is_trace: Whether it holds events.
+        has_samples: Whether it holds samples; a matrix of links has none.
+
+    Returns:
+        attached_to and clock_offset_ns; a matrix of links needs no offset.
+
+    Raises:
+        UsageError: It cannot be attached: it is the trace itself, or no sample log, or
+            its clock is not known to be the trace's.
+    """
+    if run_id == to.run_id:
+        raise UsageError(
+            "a run cannot be attached to itself", hint="--attach names the trace."
+        )
+    if is_trace:
+        raise UsageError(
+            "a trace cannot be attached, only a log of samples or links",
+            hint="Import it without --attach; --job NAME groups the ranks of one job.",
+        )
+    if not has_samples:
+        return {"attached_to": to.run_id, "clock_offset_ns": None}
+    clock = facts.get("clock")
+    if clock in (None, "none"):
+        raise UsageError(
+            "the log says no times: it cannot be laid beside a trace",
+            hint="Log timestamp (--query-gpu=timestamp,...), or the date and time of "
+            "dmon and pmon (-o DT); or import it without --attach.",
+        )
+    stated_ns = to.stated_ns
+    if stated_ns is None:
+        if to.origin_unix_ns is None or clock == "elapsed":
+            whose = "the log" if to.origin_unix_ns is not None else f"run {to.run_id}"
+            raise UsageError(
+                f"{whose} does not say its wall clock: how the two clocks relate is "
+                "not known",
+                hint=_NO_WALL_CLOCK,
+            )
+        if facts.get("origin_unix_ns") is None:
+            raise UsageError(
+                "the log's times bear no zone: how they relate to the clock of run "
+                f"{to.run_id} is not known",
+                hint=_WALL_CLOCK,
+            )
+        stated_ns = 0
+    return {"attached_to": to.run_id, "clock_offset_ns": stated_ns}
