@@ -27,7 +27,7 @@ def _is_empty_trace(signs: Signs) -> bool:
 IMPORTER = TraceEventImporter(
     Dialect(
         name="chrome-trace",
-        version=1,
+        version=2,
         title="Chrome trace-event JSON",
         sniff=_sniff,
         mappings=(SHARED, FLOWS, Path(__file__).with_name("chrome_trace.sql")),

@@ -21,7 +21,7 @@ def _sniff(signs: Signs) -> float:
 IMPORTER = TraceEventImporter(
     Dialect(
         name="horovod",
-        version=1,
+        version=2,
         title="Horovod timeline",
         sniff=_sniff,
         mappings=(SHARED, Path(__file__).with_name("horovod.sql")),

@@ -37,7 +37,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, ctx: Context) -> None:
 IMPORTER = TraceEventImporter(
     Dialect(
         name="nccl-profiler",
-        version=1,
+        version=2,
         title="NCCL profiler plug-in trace",
         sniff=_sniff,
         mappings=(
