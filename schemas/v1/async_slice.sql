@@ -18,7 +18,7 @@ COMMENT ON COLUMN async_slice.run_id IS 'The run: run.run_id.';
 COMMENT ON COLUMN async_slice.ts_ns IS 'Start, ns since the run''s origin (run.source_origin_ns).';
 COMMENT ON COLUMN async_slice.dur_ns IS 'Duration, ns; NULL where the source has no end.';
 COMMENT ON COLUMN async_slice.name IS 'Name.';
-COMMENT ON COLUMN async_slice.category IS 'Category.';
+COMMENT ON COLUMN async_slice.category IS 'Category; profiler for the profiler''s own marks, which are outside the capture window.';
 COMMENT ON COLUMN async_slice.id IS 'Id that pairs its events.';
 COMMENT ON COLUMN async_slice.scope IS 'Scope of that id.';
 COMMENT ON COLUMN async_slice.pid IS 'Process.';

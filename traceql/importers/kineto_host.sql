@@ -272,7 +272,7 @@ WHERE ph IN ('i', 'I', 'R') AND ts_ns IS NOT NULL AND NOT coalesce(
 -- The profiler's own window: no work of anyone, and sometimes of another clock.
 SELECT
     ts_ns, CASE WHEN ph = 'X' THEN dur_ns ELSE 0 END AS dur_ns, name,
-    coalesce(nullif(cat, ''), 'profiler') AS category, pid, tid, false AS truncated,
+    'profiler' AS category, pid, tid, false AS truncated,
     extra_of(args, other) AS extra
 FROM event
 WHERE ts_ns IS NOT NULL AND (
