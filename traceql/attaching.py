@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from traceql import window
 from traceql.errors import UsageError
 
 if TYPE_CHECKING:
+    import duckdb
+
+    from traceql.sources import Source
     from traceql.store import Store
 
 _UNITS_NS = {
@@ -98,61 +102,63 @@ def offset_ns(given: str | int) -> int:
 
 
 def attached_facts(
+    con: duckdb.DuckDBPyConnection,
     to: Attachment,
-    run_id: str,
+    source: Source,
     facts: Mapping[str, Any],
-    *,
-    is_trace: bool,
-    has_samples: bool,
 ) -> dict[str, Any]:
-    """The run table's columns of an attached log.
+    """The run table's columns of an attached log: attached_to and clock_offset_ns.
+
+    A matrix of links has no samples and needs no offset.
 
     Args:
+        con: Connection with the views `written.<table>` of the import.
         to: The trace.
-        run_id: The log.
+        source: The log.
         facts: The columns that its importer gave.
-        is_trace: Whether it holds events.
-        has_samples: Whether it holds samples; a matrix of links has none.
-
-    Returns:
-        attached_to and clock_offset_ns; a matrix of links needs no offset.
 
     Raises:
         UsageError: It cannot be attached: it is the trace itself, or no sample log, or
             its clock is not known to be the trace's.
     """
-    if run_id == to.run_id:
+    if source.run_id == to.run_id:
         raise UsageError(
-            "a run cannot be attached to itself", hint="--attach names the trace."
+            f"{source.uri}: a run cannot be attached to itself",
+            hint="--attach names the trace.",
         )
-    if is_trace:
+    has_samples = window.holds(con, "counter")
+    has_links = window.holds(con, "topology")
+    if window.has_events(con) or not (has_samples or has_links):
         raise UsageError(
-            "a trace cannot be attached, only a log of samples or links",
+            f"{source.uri}: a trace cannot be attached, only a log of samples or links",
             hint="Import it without --attach; --job NAME groups the ranks of one job.",
         )
-    if not has_samples:
-        return {"attached_to": to.run_id, "clock_offset_ns": None}
+    offset_ns = _clock_offset_ns(to, source.uri, facts) if has_samples else None
+    return {"attached_to": to.run_id, "clock_offset_ns": offset_ns}
+
+
+def _clock_offset_ns(to: Attachment, uri: str, facts: Mapping[str, Any]) -> int:
+    """The stated offset; 0 where both wall clocks are known and none is stated."""
     clock = facts.get("clock")
     if clock in (None, "none"):
         raise UsageError(
-            "the log says no times: it cannot be laid beside a trace",
+            f"{uri}: the log says no times: it cannot be laid beside a trace",
             hint="Log timestamp (--query-gpu=timestamp,...), or the date and time of "
             "dmon and pmon (-o DT); or import it without --attach.",
         )
-    stated_ns = to.stated_ns
-    if stated_ns is None:
-        if to.origin_unix_ns is None or clock == "elapsed":
-            whose = "the log" if to.origin_unix_ns is not None else f"run {to.run_id}"
-            raise UsageError(
-                f"{whose} does not say its wall clock: how the two clocks relate is "
-                "not known",
-                hint=_NO_WALL_CLOCK,
-            )
-        if facts.get("origin_unix_ns") is None:
-            raise UsageError(
-                "the log's times bear no zone: how they relate to the clock of run "
-                f"{to.run_id} is not known",
-                hint=_WALL_CLOCK,
-            )
-        stated_ns = 0
-    return {"attached_to": to.run_id, "clock_offset_ns": stated_ns}
+    if to.stated_ns is not None:
+        return to.stated_ns
+    if to.origin_unix_ns is None or clock == "elapsed":
+        whose = "the log" if to.origin_unix_ns is not None else f"run {to.run_id}"
+        raise UsageError(
+            f"{uri}: {whose} does not say its wall clock: how the two clocks relate is "
+            "not known",
+            hint=_NO_WALL_CLOCK,
+        )
+    if facts.get("origin_unix_ns") is None:
+        raise UsageError(
+            f"{uri}: the log's times bear no zone: how they relate to the clock of run "
+            f"{to.run_id} is not known",
+            hint=_WALL_CLOCK,
+        )
+    return 0

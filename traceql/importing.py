@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 import pyarrow as pa
 
-from traceql import importers, schema
+from traceql import importers, schema, window
 from traceql.attaching import Attachment, attached_facts
 from traceql.diagnostics import Diagnostics, Finding
 from traceql.errors import (
@@ -33,21 +33,6 @@ if TYPE_CHECKING:
     from traceql.store import Run, Store
 
 Progress = Callable[[str, float], None]
-
-# Tables whose events make the capture window: what host and devices did.
-_TIMED = (
-    "kernel",
-    "memcpy",
-    "memset",
-    "graph_launch",
-    "api_call",
-    "annotation",
-    "op",
-    "slice",
-    "async_slice",
-)
-# The profiler's own marks are nobody's work, and sometimes of another clock.
-_NO_MARKS = " WHERE category IS DISTINCT FROM 'profiler'"
 
 
 @dataclass(frozen=True)
@@ -186,9 +171,10 @@ def import_source(
                 f"{source.uri}: {lost[0].code} x{lost[0].count}: {lost[0].message}",
                 hint="Import without --strict to keep what is there.",
             )
-        facts |= _window(con, writer)
+        writer.show_written(con)
+        facts |= window.of_written(con)
         if options.attached is not None:
-            facts |= _attached(con, source, options.attached, facts)
+            facts |= attached_facts(con, options.attached, source, facts)
         findings = diagnostics.findings()
         uri = source.uri
         if options.redact:
@@ -284,55 +270,6 @@ def _import_errors(source: Source) -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise ImportFailed(f"{source.uri}: {error}") from error
-
-
-def _window(con: duckdb.DuckDBPyConnection, writer: Writer) -> dict[str, Any]:
-    """First start and length of the capture window; NULL without events.
-
-    A log of samples alone has the window of its samples; one moment of them lasts 1 ns.
-    """
-    writer.show_written(con)
-    arms = " UNION ALL ".join(
-        f"SELECT min(ts_ns) AS first, max(ts_ns + greatest(coalesce(dur_ns, 0), 0)) "
-        f"AS last FROM written.{table}{_NO_MARKS if table == 'async_slice' else ''}"
-        for table in _TIMED
-    )
-    first, last = con.execute(f"SELECT min(first), max(last) FROM ({arms})").fetchall()[
-        0
-    ]
-    if first is None:
-        first, last = con.execute(
-            "SELECT min(ts_ns), greatest(max(ts_ns), min(ts_ns) + 1) "
-            "FROM written.counter"
-        ).fetchall()[0]
-    span = None if first is None else last - first
-    return {"first_ts_ns": first, "span_ns": span}
-
-
-def _attached(
-    con: duckdb.DuckDBPyConnection,
-    source: Source,
-    to: Attachment,
-    facts: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The run table's columns of a log that is attached; see `attached_facts`."""
-
-    def holds(*tables: str) -> bool:
-        return any(
-            con.execute(f"SELECT 1 FROM written.{table} LIMIT 1").fetchall()
-            for table in tables
-        )
-
-    try:
-        return attached_facts(
-            to,
-            source.run_id,
-            facts,
-            is_trace=holds(*_TIMED) or not holds("counter", "topology"),
-            has_samples=holds("counter"),
-        )
-    except UsageError as error:
-        raise UsageError(f"{source.uri}: {error}", hint=error.hint) from None
 
 
 def _write_run(
