@@ -22,20 +22,9 @@ WITH signatures AS (
     FROM op
     WHERE input_shapes IS NOT NULL AND input_types IS NOT NULL
     UNION
-    -- PyProf's markers are Python literals of names, numbers and tuples.
-    SELECT
-        run_id, marker->>'$.op', CAST(to_json([
-            coalesce(json_extract(a, '$.shape'), '[]')
-            FOR a IN json_extract(marker, '$.args[*]')
-        ]) AS VARCHAR),
-        CAST(to_json([
-            coalesce(a->>'dtype', a->>'type') FOR a IN json_extract(marker, '$.args[*]')
-        ]) AS VARCHAR),
-        CAST(to_json([
-            coalesce(a->>'value', '') FOR a IN json_extract(marker, '$.args[*]')
-        ]) AS VARCHAR),
-        json_extract(marker, '$.args[*].name')
+    SELECT run_id, op_name, input_shapes, input_types, concrete_inputs, arg_names
     FROM v1._pyprof_markers()
+    WHERE is_marked
 ),
 parsed AS (
     SELECT

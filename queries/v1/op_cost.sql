@@ -89,7 +89,7 @@ calls AS (
     GROUP BY ALL
     UNION ALL
     SELECT
-        marked.run_id, coalesce(marked.name, marked.op_name),
+        marked.run_id, marked.op_name,
         MAP {'fprop': 'forward', 'bprop': 'backward'}[marked.direction],
         marked.input_shapes, marked.input_types, marked.concrete_inputs,
         CASE WHEN formulas.flops IS NOT NULL THEN marked.call_count END,
@@ -97,19 +97,8 @@ calls AS (
         marked.gpu_sum_ns
     FROM (
         SELECT
-            run_id, marker->>'$.op' AS name,
-            CASE WHEN marker IS NULL THEN op_name END AS op_name, direction,
-            CASE WHEN marker IS NOT NULL THEN CAST(to_json([
-                coalesce(json_extract(a, '$.shape'), '[]')
-                FOR a IN json_extract(marker, '$.args[*]')
-            ]) AS VARCHAR) END AS input_shapes,
-            CASE WHEN marker IS NOT NULL THEN CAST(to_json([
-                coalesce(a->>'dtype', a->>'type')
-                FOR a IN json_extract(marker, '$.args[*]')
-            ]) AS VARCHAR) END AS input_types,
-            CASE WHEN marker IS NOT NULL THEN CAST(to_json([
-                coalesce(a->>'value', '') FOR a IN json_extract(marker, '$.args[*]')
-            ]) AS VARCHAR) END AS concrete_inputs,
+            run_id, op_name, is_marked, direction, input_shapes, input_types,
+            concrete_inputs,
             nullif(count_if(is_call), 0) AS call_count,
             CAST(sum(gpu_time_ns) AS BIGINT) AS gpu_sum_ns
         FROM v1._pyprof_markers()
@@ -117,7 +106,7 @@ calls AS (
     ) AS marked
     LEFT JOIN formulas
         ON marked.run_id = formulas.run_id AND marked.direction = 'fprop'
-        AND marked.name = formulas.name
+        AND marked.is_marked AND marked.op_name = formulas.name
         AND marked.input_shapes = formulas.input_shapes
         AND marked.input_types = formulas.input_types
         AND marked.concrete_inputs = formulas.concrete_inputs
