@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 
 from traceql.importers import _nsight, _sqlite, nsight_report, read_head
@@ -28,6 +29,7 @@ SELECT DISTINCT k.deviceId, k.start, k."end", s.value AS name
 FROM capture.CUPTI_ACTIVITY_KIND_KERNEL AS k
 LEFT JOIN capture.StringIds AS s ON s.id = k.shortName
 """
+_State = tuple[int, int]
 _SPAN = 'SELECT count(*), min({}), max({}) FROM "{}"'
 _STRANGERS = """
 SELECT count(*), min(name)
@@ -64,6 +66,14 @@ def difference(database: Path, capture: Path) -> str | None:
         database: The DLProf database.
         capture: The SQLite export.
     """
+    return _difference(database, capture, _state(database), _state(capture))
+
+
+# An import asks several times, and the kernels of a large pair take seconds.
+@lru_cache(maxsize=64)
+def _difference(
+    database: Path, capture: Path, _database_state: _State, _capture_state: _State
+) -> str | None:
     missing = _sqlite.missing_bytes(capture)
     if missing:
         return f"{capture.name} is cut: {missing} bytes are missing at its end"
@@ -75,6 +85,12 @@ def difference(database: Path, capture: Path) -> str | None:
             return _kernels_differ(con, database.name, capture.name)
     except sqlite3.Error as error:
         return f"{capture.name} and {database.name} cannot be compared: {error}"
+
+
+def _state(path: Path) -> _State:
+    """Size and time of change: another file of the same name is another."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _kernels_differ(con: sqlite3.Connection, database: str, capture: str) -> str | None:
