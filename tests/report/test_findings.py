@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from jinja2 import Environment
@@ -12,6 +13,8 @@ from traceql.report import findings, formats, page
 from traceql.report.answers import Answers, Ask
 from traceql.report.sections import sections
 from traceql.session import open_session
+
+SMI = Path(__file__).parents[2] / "fixtures" / "smi"
 
 
 @pytest.fixture
@@ -182,3 +185,18 @@ def test_an_answer_is_asked_once(answers: Answers) -> None:
         for figure in section.figures:
             assert page.questions()[figure.ask.table] == figure.ask
     assert isinstance(page.questions()["run_summary"], Ask)
+
+
+def test_a_log_of_samples_is_no_capture_without_work(tmp_path: Path) -> None:
+    store = traceql.open_store(tmp_path / "store", create=True)
+    (outcome,) = store.ingest(SMI / "query.csv")
+    assert outcome.run is not None
+    session = open_session(store, [outcome.run])
+    log = Answers(session)
+    log.ask(page.questions().values())
+    log.look_at(outcome.run)
+    found = _find(log)
+    names = log.sql("SELECT count(DISTINCT name) AS names FROM counter").rows()
+    session.con.close()
+    assert "no_gpu_work" not in found
+    assert f" {names[0]['names']} counters" in found["only_samples"].sentence
