@@ -43,7 +43,8 @@ WITH told AS (
     WHERE report = 'pyprof_dict'
 )
 SELECT
-    run_id, row_number, direction, gpu_time_ns, is_call, marker IS NOT NULL AS is_marked,
+    run_id, row_number, direction, gpu_time_ns, is_call,
+    marker IS NOT NULL AS is_marked,
     CASE WHEN marker IS NULL THEN op_name ELSE marker->>'$.op' END AS op_name,
     CASE WHEN marker IS NOT NULL THEN CAST(to_json([
         coalesce(json_extract(a, '$.shape'), '[]')
