@@ -25,15 +25,15 @@ class Cost:
     peak_mb: float
 
 
-def run(*arguments: str) -> Cost:
-    """Runs a command of this Python to its end.
+def run(*arguments: str, python: str = sys.executable) -> Cost:
+    """Runs a command of a Python, this one if none is named, to its end.
 
     Raises:
         RuntimeError: It failed; the message has its error output.
     """
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, *arguments],
+        [python, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

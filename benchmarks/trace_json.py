@@ -1,10 +1,13 @@
 """Import of trace-event JSON: `python -m benchmarks.trace_json`.
 
 python -m benchmarks.trace_json [--events N] [--big] [--folder DIR] [--repeats N]
+    [--hta PYTHON]
 
 Inputs look like the PyTorch profiler's, are made once and kept. Every ratio is of two
-figures of the same run: against DuckDB's bare parse of the same events, and of damaged
-files against the clean one. --big adds a file of 18 M events, 4.7 GB.
+figures of the same run: against DuckDB's bare parse of the same events, of damaged
+files against the clean one, and of HolisticTraceAnalysis, where it is installed (in
+this Python or the one that --hta names), against the import of the same file. --big
+adds a file of 18 M events, 4.5 GB.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import gzip
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.measure import Cost, in_turn
+from benchmarks.measure import Cost, in_turn, run
 
 _HEADER = (
     '{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}], '
@@ -128,11 +132,33 @@ def _ingest(path: Path, store: Path) -> tuple[str, ...]:
     code = (
         "import sys, traceql; "
         "store = traceql.open_store(sys.argv[2], create=True); "
-        "(o,) = store.ingest(sys.argv[1], threads=2, force=True, "
-        "format='chrome-trace'); "
+        "(o,) = store.ingest(sys.argv[1], threads=2, force=True); "
         "sys.exit(str(o.error) if o.error else 0)"
     )
     return ("-c", code, str(path), str(store))
+
+
+_HTA = (
+    "import sys; from hta.common.trace import Trace; "
+    "trace = Trace(trace_files={0: sys.argv[1]}, trace_dir=''); "
+    "trace.parse_traces(use_multiprocessing=False); "
+    "trace.decode_symbol_ids(use_shorten_name=False); trace.get_trace(0)"
+)
+
+
+def _peer(path: Path, whole: Cost, python: str) -> None:
+    """What the peer takes to load the same file, if that Python has it."""
+    probe = [python, "-c", "import hta"]
+    if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
+        return
+    peer = run("-c", _HTA, str(path), python=python)
+    ratio = f"{peer.wall_s / whole.wall_s:.2f} x import"
+    _row(
+        "HolisticTraceAnalysis",
+        peer,
+        f"{ratio}, cpu {peer.cpu_s / whole.cpu_s:.2f}",
+        "4",
+    )
 
 
 def _row(name: str, cost: Cost, ratio: str, target: str) -> None:
@@ -162,6 +188,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     default = Path(os.environ.get("TRACEQL_BENCH", tempfile.gettempdir())) / "bench"
     parser.add_argument("--folder", type=Path, default=default)
+    parser.add_argument("--hta", default=sys.executable)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     store = options.folder / "store-json"
@@ -170,6 +197,7 @@ def main() -> None:
     print("| import | wall s | cpu s | peak MiB | ratio | target |")
     print("|---|---|---|---|---|---|")
     clean = bench(path, store, options.repeats, "4")
+    _peer(path, clean, options.hta)
     for name, (_, target) in _DAMAGE.items():
         (cost,) = in_turn(1, _ingest(_variant(path, name), store))
         ratio = f"{cost.wall_s / clean.wall_s:.2f} x clean"

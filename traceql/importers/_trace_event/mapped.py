@@ -59,7 +59,9 @@ class MappingRun:
             tasks = [partial(self._beside, phase)]
             if blocks:
                 tasks += [partial(self._chunk, blocks, *span) for span in spans]
-            self._con.execute("SET threads = 1")
+            # Chunks share the cores among them; what runs alone has them all.
+            threads = 1 if len(tasks) > 1 else self._ctx.threads
+            self._con.execute(f"SET threads = {threads}")
             with ThreadPoolExecutor(self._ctx.threads) as pool:
                 for _ in pool.map(lambda task: task(), tasks):
                     done = next(self._done) / total

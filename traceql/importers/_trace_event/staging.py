@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,12 +51,21 @@ _PROJECTION = f"""
 _TABLE = "event_staged"
 # Sizes of the ranges that are tried in turn where a longer one fails.
 _SIZES = (128 << 20, 16 << 20, 2 << 20)
+_PART = 64 << 20
 _WINDOW = 1 << 20
 _FAR = 32 << 20
 _TAIL = 256 << 10
 _BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*[\"}])")
 _SOON_PHASE = re.compile(rb'"ph"\s*:')
 _PHASE = re.compile(r'"ph"\s*:')
+
+
+def _strict_select(*ranges: str) -> str:
+    files = ", ".join(f"'{name}'" for name in ranges)
+    return (
+        f"SELECT {_PROJECTION} FROM read_json([{files}], "
+        f"format = 'array', columns = {_structure(COLUMNS)})"
+    )
 
 
 def _structure(columns: dict[str, str]) -> str:
@@ -89,7 +99,7 @@ class Stager:
     def run(self) -> None:
         """Stages all events; adds a trailer found on the way to the layout."""
         self._con.execute(
-            f"CREATE TABLE {_TABLE} AS {self._strict_select(0, 0)} LIMIT 0"
+            f"CREATE TABLE {_TABLE} AS {_strict_select(RangeFiles.name(0, 0))} LIMIT 0"
         )
         start, end = self._layout.start, self._layout.end
         if end is not None:
@@ -115,12 +125,6 @@ class Stager:
             return low + len(before) - 1
         return end
 
-    def _strict_select(self, low: int, high: int) -> str:
-        return (
-            f"SELECT {_PROJECTION} FROM read_json('{RangeFiles.name(low, high)}', "
-            f"format = 'array', columns = {_structure(COLUMNS)})"
-        )
-
     def _load(self, low: int, high: int, *, last: bool) -> None:
         """Stages a range: whole, else in smaller ranges, else event by event."""
         if self._pending is not None:
@@ -144,17 +148,28 @@ class Stager:
         """Stages a range if the strict parser accepts all of it."""
         import duckdb
 
-        with self._path.open("rb") as file:
-            # The comma before the next range's first event belongs to neither.
-            file.seek(max(low, high - 64))
-            before = file.read(high - max(low, high - 64)).rstrip()
-        if before.endswith(b","):
-            high = max(low, high - 64) + len(before) - 1
+        # DuckDB parses one array on one thread, and several side by side.
+        cuts = [low]
+        while cuts[-1] + _PART < high:
+            cuts.append(self._boundary(cuts[-1] + _PART, high))
+        if cuts[-1] < high:
+            cuts.append(high)
+        parts = [self._part(*ends) for ends in pairwise(cuts)]
         try:
-            self._con.execute(f"INSERT INTO {_TABLE} {self._strict_select(low, high)}")
+            self._con.execute(f"INSERT INTO {_TABLE} {_strict_select(*parts)}")
         except (duckdb.InvalidInputException, duckdb.ConversionException):
             return False  # an event beyond DuckDB's 16 MiB an object fails here too
         return True
+
+    def _part(self, low: int, high: int) -> str:
+        """A range as a file, without the comma before the next range's event."""
+        start = max(low, high - 64)
+        with self._path.open("rb") as file:
+            file.seek(start)
+            before = file.read(high - start).rstrip()
+        return RangeFiles.name(
+            low, start + len(before) - 1 if before.endswith(b",") else high
+        )
 
     def _boundary(self, at: int, high: int) -> int:
         """The next offset at which an event begins; `high` where there is none."""
