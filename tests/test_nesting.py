@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from traceql import nesting
 from traceql.nesting import nest
 
 # thread, start, length; None is a range that never ended.
 Range = tuple[int, int, int | None]
 _FOREVER = 2**63 - 1
+
+
+@pytest.fixture(
+    params=[2, 1_000_000], ids=["slabs", "whole"], autouse=True, scope="module"
+)
+def _slab(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test in slabs of two ranges, and in one sweep."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_SLAB", request.param)
+        yield
 
 
 def _nested(ranges: list[Range]) -> dict[int, tuple[int | None, int, bool]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _FOREVER = 9_223_372_036_854_775_807
+# Ranges that one sweep takes: sorting more at once would go to disk.
+_SLAB = 2_000_000
 
 _RANGES = f"""
 CREATE OR REPLACE TABLE nest_range AS
@@ -32,23 +35,33 @@ SELECT
 FROM {{relation}}
 """
 
+# What begins in a slab of time, and what is open at its start: the depth there, and
+# every parent that a range of the slab can have.
+_SLAB_RANGES = """
+CREATE OR REPLACE TEMP VIEW nest_slab AS
+SELECT id, pid, tid, ts_ns, end_ns, {carried} AS carried{kind}
+FROM nest_range
+WHERE {begun} AND (NOT {carried} OR {still_open})
+"""
+
 # Ends come before starts at the same moment, but for ranges without length, whose
 # end follows their start. Of starts at the same moment the longest is the outermost.
 _SWEEP = """
 CREATE OR REPLACE TABLE nest_open AS
-SELECT pid, tid, id, end_ns, rank, depth{open}
+SELECT pid, tid, id, end_ns, carried, rank, depth{open}
 FROM (
     SELECT
-        pid, tid, id, end_ns, step,
+        pid, tid, id, end_ns, carried, step,
         row_number() OVER moments AS rank,
         CAST(sum(step) OVER moments AS BIGINT) - 1 AS depth{opened}
     FROM (
-        SELECT pid, tid, ts_ns AS at_ns, 1 AS turn, 1 AS step, id, end_ns{kind}
-        FROM nest_range
+        SELECT pid, tid, ts_ns AS at_ns, 1 AS turn, 1 AS step, id, end_ns,
+            carried{kind}
+        FROM nest_slab
         UNION ALL
         SELECT pid, tid, end_ns, CASE WHEN end_ns > ts_ns THEN 0 ELSE 2 END, -1, id,
-            end_ns{kind}
-        FROM nest_range
+            end_ns, carried{kind}
+        FROM nest_slab
     )
     WINDOW moments AS (
         PARTITION BY pid, tid ORDER BY at_ns, turn, end_ns DESC, id
@@ -56,36 +69,38 @@ FROM (
     )
 )
 WHERE step = 1;
+"""
 
-CREATE OR REPLACE TABLE nested AS
+_NEST = """
 SELECT child.id, parent.id AS parent_id, child.{depth} AS depth, false AS crossing,
     child.pid, child.tid, coalesce(child.end_ns > parent.end_ns, false) AS crosses
-FROM nest_open AS child
+FROM (FROM nest_open WHERE NOT carried) AS child
 ASOF LEFT JOIN nest_open AS parent
     ON child.pid IS NOT DISTINCT FROM parent.pid
     AND child.tid IS NOT DISTINCT FROM parent.tid
     AND child.depth - 1 = parent.depth
-    AND child.rank > parent.rank;
-
-CREATE OR REPLACE TABLE nest_crossed AS
-SELECT DISTINCT pid, tid FROM nested WHERE crosses;
+    AND child.rank > parent.rank
 """
 
 # The innermost operation at a row is the latest that began one level up, counting
 # operations alone.
 _SOUGHT = """
-CREATE OR REPLACE TABLE nested AS
-SELECT nested.*, sought.op_id
-FROM nested
+SELECT slab.*, sought.op_id
+FROM ({nest}) AS slab
 LEFT JOIN (
     SELECT child.id, op.id AS op_id
-    FROM (SELECT * FROM nest_open WHERE seeks) AS child
+    FROM (SELECT * FROM nest_open WHERE seeks AND NOT carried) AS child
     ASOF LEFT JOIN (SELECT * FROM nest_open WHERE kind = 'op') AS op
         ON child.pid IS NOT DISTINCT FROM op.pid
         AND child.tid IS NOT DISTINCT FROM op.tid
         AND child.ops_open = op.ops_open
         AND child.rank > op.rank
-) AS sought ON sought.id = nested.id
+) AS sought ON sought.id = slab.id
+"""
+
+_CROSSED = """
+CREATE OR REPLACE TABLE nest_crossed AS
+SELECT DISTINCT pid, tid FROM nested WHERE crosses
 """
 
 
@@ -104,12 +119,43 @@ def nest(con: duckdb.DuckDBPyConnection, relation: str) -> None:
     kind = ", kind, seeks" if with_kinds else ""
     con.execute(_RANGES.format(relation=relation, kind=kind))
     how = _by_kind(con) if with_kinds else _PLAIN
-    con.execute(_SWEEP.format(kind=kind, **how))
+    nested = _NEST.format(**how)
     if with_kinds:
-        con.execute(_SOUGHT)
+        nested = _SOUGHT.format(nest=nested)
+    into = "CREATE OR REPLACE TABLE nested AS"
+    for slab in _slabs(con):
+        con.execute(_SLAB_RANGES.format(kind=kind, **slab))
+        con.execute(_SWEEP.format(kind=kind, **how))
+        con.execute(f"{into} {nested}")
+        into = "INSERT INTO nested"
+    con.execute(_CROSSED)
     if con.execute("SELECT 1 FROM nest_crossed LIMIT 1").fetchall():
         _redo_crossed(con, with_kinds)
-    con.execute("DROP TABLE nest_range; DROP TABLE nest_open; DROP TABLE nest_crossed")
+    con.execute(
+        "DROP VIEW nest_slab; DROP TABLE nest_range; DROP TABLE nest_open; "
+        "DROP TABLE nest_crossed"
+    )
+
+
+def _slabs(con: duckdb.DuckDBPyConnection) -> Iterator[dict[str, str]]:
+    """Conditions of slabs that hold about as many starts each.
+
+    What has no start belongs to the first.
+    """
+    ((ranges,),) = con.execute("SELECT count(*) FROM nest_range").fetchall()
+    parts = ranges // _SLAB + 1
+    shares = ", ".join(str(part / parts) for part in range(1, parts))
+    ((found,),) = con.execute(
+        f"SELECT approx_quantile(ts_ns, [{shares}]) FROM nest_range"
+        if shares
+        else "SELECT []"
+    ).fetchall()
+    for low, high in pairwise([None, *sorted(set(found)), None]):
+        yield {
+            "begun": "true" if high is None else f"coalesce(ts_ns < {high}, true)",
+            "carried": "false" if low is None else f"(ts_ns < {low})",
+            "still_open": "true" if low is None else f"end_ns > {low}",
+        }
 
 
 _PLAIN = {"open": "", "opened": "", "depth": "depth"}
