@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import traceql
+from fixtures.dlprof_database import write_dlprof_database
+from fixtures.dlprof_ops import DATABASE, carried_database
 from fixtures.kineto_era import ERAS, Era, carried, device_rows, of_process
 from fixtures.kineto_json import write_kineto_json
 from fixtures.make_fixtures import RANKS, SINGLE, write_tf
@@ -44,6 +46,7 @@ _FORMATS = {
     "tf_json": "tf/host.trace.json.gz",
     "tf1_timelines": "tf/timelines",
     "tf1_old_names": "",
+    "dlprof_database": "",
 }
 _STEP = {
     "wall_ns": "wall_ns",
@@ -73,7 +76,8 @@ class Captured:
         run: The plan, cut to what the format carries.
         truth: The answers.
         era: The profiler's era; None for Nsight, which carries everything; `PROFILE`
-            for what TensorFlow's profiler wrote, `TIMELINE` for timelines.
+            for what TensorFlow's profiler wrote, `TIMELINE` for timelines and
+            `DATABASE` for DLProf.
         shift_ns: The store's time of the plan's zero.
     """
 
@@ -92,6 +96,11 @@ class Captured:
     def is_tf1(self) -> bool:
         """Whether it is a folder of timelines."""
         return self.era is TIMELINE
+
+    @property
+    def is_dlprof(self) -> bool:
+        """Whether it is DLProf's database."""
+        return self.era is DATABASE
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
         """The rows of a query."""
@@ -112,6 +121,9 @@ def captured(
     if request.param == "tf1_old_names":
         source = tmp_path_factory.mktemp("timelines")
         write_tf1_timelines(make_run(SINGLE), source, old_names=True)
+    elif request.param == "dlprof_database":
+        source = tmp_path_factory.mktemp("dlprof") / "dlprof_dldb.sqlite"
+        write_dlprof_database(make_run(SINGLE), source)
     (outcome,) = store.ingest(source)
     assert outcome.run is not None, outcome.error
     vendor, _, era_name = request.param.partition("_")
@@ -127,6 +139,8 @@ def captured(
         era, run = TIMELINE, carried_timelines(run)
     elif vendor == "tf":
         era, run = PROFILE, carried_profile(run)
+    elif vendor == "dlprof":
+        era, run = DATABASE, carried_database(run)
     return Captured(session, run, truth(run), era, shift_ns)
 
 
@@ -151,8 +165,13 @@ def test_steps(captured: Captured) -> None:
         for r in rows
         if r["op_count"] and r["iteration"] is not None
     }
+    # DLProf's steps name no process.
     wanted = {
-        (t["process"], t["iteration"], t["device"]): t
+        (
+            None if captured.is_dlprof else t["process"],
+            t["iteration"],
+            t["device"],
+        ): t
         for t in captured.truth["iterations"]
     }
     assert found.keys() == wanted.keys()
@@ -222,7 +241,7 @@ def test_launch_configurations(captured: Captured) -> None:
     """Grid, block, registers and shared memory of each kernel, as far as carried."""
     if captured.is_tf1:
         pytest.skip("timelines know operations, no kernels")
-    hip = captured.era is not None and captured.era.hip
+    bare = captured.is_dlprof or (captured.era is not None and captured.era.hip)
     found = {
         (
             r["name"],
@@ -243,8 +262,8 @@ def test_launch_configurations(captured: Captured) -> None:
             k.name,
             k.grid,
             k.block,
-            None if hip else k.registers,
-            None if hip else k.static_shared_bytes + k.dynamic_shared_bytes,
+            None if bare else k.registers,
+            None if bare else k.static_shared_bytes + k.dynamic_shared_bytes,
         )
         for k in {kernel.type for kernel in captured.run.kernels}
     }
@@ -260,7 +279,7 @@ def test_occupancy_is_stated_or_unknown(captured: Captured) -> None:
         "LEFT JOIN device AS d ON d.device_id = k.device_id"
     )
     for row in rows:
-        if captured.era is None or captured.era.hip:
+        if captured.era is None or captured.era.hip or captured.is_dlprof:
             assert row["blocks_per_sm"] is None
             assert row["est_occupancy_pct"] is None
         else:
@@ -277,7 +296,9 @@ def test_copies(captured: Captured) -> None:
     for copy in captured.run.memcpys:
         # ROCm says "Host" of pageable and pinned memory alike.
         memories = [
-            None if captured.is_tf1 or (hip and kind != "device") else kind
+            None
+            if captured.is_tf1 or captured.is_dlprof or (hip and kind != "device")
+            else kind
             for kind in (copy.src_kind, copy.dst_kind)
         ]
         length = copy.end_ns - copy.start_ns
@@ -334,6 +355,8 @@ def test_utilization(captured: Captured) -> None:
 
 def test_streams(captured: Captured) -> None:
     """Operations and busy time of every stream, and of every two of them at once."""
+    if captured.is_dlprof:
+        pytest.skip("DLProf names no streams")
     found = {
         (r["pid"], r["device_id"], r["stream_id"]): (r["op_count"], r["busy_union_ns"])
         for r in captured.rows("stream_summary")
@@ -433,8 +456,9 @@ def test_calls(captured: Captured) -> None:
 
 def test_collectives(captured: Captured) -> None:
     """Communication by name everywhere, by its arguments where they are there."""
-    if captured.era is None or captured.is_tf or captured.is_tf1:
-        pytest.skip("Nsight and TensorFlow state no collectives of their own")
+    no_args = captured.is_tf or captured.is_tf1 or captured.is_dlprof
+    if captured.era is None or no_args:
+        pytest.skip("Nsight, DLProf and TensorFlow state no collectives")
     rows = captured.sql(
         "SELECT c.name, c.in_elements, c.bytes, c.dtype, c.group_description, "
         "k.ts_ns = c.ts_ns AS same FROM collective AS c JOIN kernel AS k "
@@ -457,8 +481,9 @@ def test_collectives(captured: Captured) -> None:
 
 def test_operations(captured: Captured) -> None:
     """Operations with shapes, forward links and the kernels that they launched."""
-    if captured.era is None or captured.is_tf or captured.is_tf1:
-        pytest.skip("ranges in Nsight captures; TensorFlow states no shapes, no links")
+    no_links = captured.is_tf or captured.is_tf1 or captured.is_dlprof
+    if captured.era is None or no_links:
+        pytest.skip("ranges in Nsight captures; DLProf and TensorFlow state no links")
     rows = captured.sql(
         "SELECT o.name, o.ts_ns, o.tid, o.input_shapes, o.sequence_number, "
         "o.is_backward, o.depth, f.ts_ns AS forward_ts_ns, o.forward_tid, "

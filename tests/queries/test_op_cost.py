@@ -72,6 +72,61 @@ def _asked(
         ("aten::mean", [[2, 5], []], [_FLOAT, ""], None, 11, 40),
         # 6 rows of 5 in and out, 6 numbers
         ("aten::embedding", [[9, 5], [2, 3]], [_FLOAT, "long int"], None, 0, 288),
+        # 4 an element and 1 for the weights; twice the elements, 5 weights, 5 biases
+        (
+            "aten::layer_norm",
+            [[2, 5], [], [5], [5]],
+            [_FLOAT, "ScalarList", _FLOAT, _FLOAT],
+            None,
+            10 * 5,
+            4 * (10 + 10 + 5 + 5),
+        ),
+        ("aten::layer_norm", [[2, 5], []], [_FLOAT, "ScalarList"], None, 40, 80),
+        # 6 heads of 4 queries and 5 keys: each score 8 products, each result 5 of 6
+        (
+            "aten::scaled_dot_product_attention",
+            [[2, 3, 4, 8], [2, 3, 5, 8], [2, 3, 5, 6]],
+            [_FLOAT] * 3,
+            None,
+            2 * 6 * (4 * 5 * 8 + 4 * 6 * 5),
+            4 * 6 * (4 * 8 + 5 * 8 + 5 * 6 + 4 * 6),
+        ),
+        ("aten::addcmul_", [[10], [10], [10], []], [_FLOAT] * 4, None, 30, 160),
+        ("aten::where", [[10], [10], [10]], ["bool", _FLOAT, _FLOAT], None, 10, 130),
+        # A difference and a square each, their mean; two read, one written if no mean
+        ("aten::mse_loss", [[10], [10], []], [_FLOAT] * 3, ["", "", "1"], 21, 80),
+        ("aten::mse_loss", [[10], [10], []], [_FLOAT] * 3, ["", "", "0"], 20, 120),
+        # Weight, mean, variance in and out, the gradient in, a copy in halves out
+        (
+            "adam",
+            [[10], [10], [10], [10], [10]],
+            [_FLOAT, _HALF, _FLOAT, _FLOAT, _FLOAT],
+            None,
+            0,
+            10 * (2 * 3 * 4 + 4 + 2),
+        ),
+        # 25 places of 4 channels, each to 6 channels of 3 by 3; the result is 10 by 10:
+        # (5 - 1) * 2 - 2 * 1 + (3 - 1) + 1 + 1
+        (
+            "aten::conv_transpose2d",
+            [[1, 4, 5, 5], [4, 6, 3, 3], [], [], [], [], [], []],
+            [_FLOAT, _FLOAT, "", *["ScalarList"] * 3, "Scalar", "ScalarList"],
+            ["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "1", "[1, 1]"],
+            2 * 25 * 4 * 6 * 9,
+            4 * (100 + 216 + 600),
+        ),
+        # conv2d above, for the gradients of input and weights
+        (
+            "aten::convolution_backward",
+            [[1, 6, 4, 4], [1, 4, 8, 8], [6, 2, 3, 3], *[[]] * 8],
+            [_FLOAT] * 3 + [""] * 8,
+            [
+                *("", "", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]"),
+                *("2", "[True, True, False]"),
+            ],
+            2 * 2 * 6 * 16 * 2 * 9,
+            2 * 4 * (256 + 108 + 96),
+        ),
     ],
 )
 def test_by_hand(
@@ -94,7 +149,7 @@ def test_by_hand(
 @pytest.mark.parametrize(
     ("name", "shapes", "types"),
     [
-        ("aten::layer_norm", [[2, 5], [], [5]], [_FLOAT, "", _FLOAT]),
+        ("aten::group_norm", [[2, 5], [], [5]], [_FLOAT, "", _FLOAT]),
         ("aten::mm", [[2, 5], [4, 3]], [_FLOAT] * 2),
         ("aten::mm", [[2, 5]], [_FLOAT]),
         ("aten::mm", [[], []], ["", ""]),
@@ -110,6 +165,17 @@ def test_unknown_is_null(name: str, shapes: list[Any], types: list[str]) -> None
     assert found == [None] * 4
     assert row["gpu_sum_ns"] == 1_000
     assert not row["is_known"]
+
+
+def test_backward_of_attention_has_operations_and_no_bytes() -> None:
+    """Five products: the scores again, and four gradients; what is kept is unknown."""
+    row = _asked(
+        "aten::_scaled_dot_product_flash_attention_backward",
+        [[2, 3, 4, 6], [2, 3, 4, 8], [2, 3, 5, 8], [2, 3, 5, 6]],
+        [_FLOAT] * 4,
+    )
+    assert row["flops"] == 2 * 6 * 4 * 5 * (3 * 8 + 2 * 6)
+    assert row["work_bytes"] is None
 
 
 def test_unknown_type_has_operations_and_no_bytes() -> None:
