@@ -1,29 +1,30 @@
 -- @title What operations compute and how fast
 -- Floating-point operations and bytes of framework operations by PyProf's formulas,
 -- from the shapes and types of their inputs, against the GPU time of what they
--- launched: algorithmic figures, not measured ones. A product of matrices is
--- 2MNK operations and the bytes of its three matrices; a convolution 2NKPQCRS by
--- group and its input, weights and output, and so is each gradient of its backward
--- pass; a transposed one takes the places of its input for those of its output.
--- Elementwise ones are 1, 20 (exp, tanh, pow, ...) or 3 (addcmul, addcdiv, lerp) an
--- element; softmax 40, log_softmax 21, dropout 5, batch_norm 8, layer_norm 4 or with
--- weights 5 (fvcore's), mse_loss 2 and 1; attention its two products of matrices, a
--- mask or not (PyTorch's flop_counter); embedding, copies and PyProf's adam none. Where
--- PyProf is known to be wrong, this is not: the bytes of linear count each of its
--- matrices by the size of its type (PyProf only the last); elementwise operations of two tensors
+-- launched: algorithmic figures, not measured ones. A product of matrices is 2MNK
+-- operations and the bytes of its three matrices; a convolution 2NKPQCRS by group and
+-- its input, weights and output, and so is each gradient of its backward pass; a
+-- transposed one takes the places of its input for those of its output. Elementwise
+-- ones are 1, 20 (exp, tanh, pow, ...) or 3 (addcmul, addcdiv, lerp) an element;
+-- softmax 40, log_softmax 21, dropout 5, batch_norm 8, layer_norm 4 or with weights 5
+-- (fvcore's), mse_loss 2 and 1; attention its two products of matrices, a mask or not
+-- (PyTorch's flop_counter); embedding, copies and PyProf's adam none. Where PyProf is
+-- known to be wrong, this is not: the bytes of linear count each of its matrices by
+-- the size of its type (PyProf only the last); elementwise operations of two tensors
 -- count the elements of the result and both inputs' bytes (PyProf takes both inputs'
 -- elements for both); mse_loss counts its elements (PyProf what it moves). A bias that
--- linear or a convolution adds is not counted. An operation without a formula, or whose
--- arguments do not say enough, has NULL: so have normal backward operations, but the
--- products that they call have their own rows; DLProf's backward ones, which do not say
--- how many gradients they made; and the bytes of attention's backward pass and of
--- attention that brings its own weights, which hang on what is kept between its steps.
--- What a counted operation calls is in its row (linear's addmm is); all others launched
--- GPU work themselves. Rows add up to the GPU time of operations once. Of PyProf's
--- .dict, which has kernels and no calls, each kernel counts as one, as PyProf has it,
--- but for products and convolutions their first, and of their backward pass each of its
--- first two, with the arguments of the forward one; other backward operations have NULL
--- there. The rows of PyProf's own CSV have what PyProf computed, with its faults.
+-- linear or a convolution adds is not counted. An operation without a formula, or
+-- whose arguments do not say enough, has NULL: so have normal backward operations, but
+-- the products that they call have their own rows; DLProf's backward ones, which do
+-- not say how many gradients they made; and the bytes of attention's backward pass and
+-- of attention that brings its own weights, which hang on what is kept between its
+-- steps. What a counted operation calls is in its row (linear's addmm is); all others
+-- launched GPU work themselves. Rows add up to the GPU time of operations once. Of
+-- PyProf's .dict, which has kernels and no calls, each kernel counts as one, as PyProf
+-- has it, but for products and convolutions their first, and of their backward pass
+-- each of its first two, with the arguments of the forward one; other backward
+-- operations have NULL there. The rows of PyProf's own CSV have what PyProf computed,
+-- with its faults.
 -- @param top BIGINT Rows per run, by GPU time; NULL for all.
 -- @column run_id id key The run.
 -- @column label text key Operation.
