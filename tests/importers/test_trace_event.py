@@ -15,6 +15,7 @@ from trace_events import Imported, ingested, written
 import traceql
 from traceql import importers
 from traceql.errors import DataLoss, UnrecognisedInput
+from traceql.importers._trace_event import staging
 
 Event = dict[str, Any]
 
@@ -41,6 +42,25 @@ def test_times_are_exact(store: traceql.Store, tmp_path: Path) -> None:
     assert origin == unix == half_up[0]
     found = run.rows("SELECT ts_ns, dur_ns FROM slice ORDER BY slice_id")
     assert found == [(ns - origin, 0) for ns in half_up]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_parts_of_a_file_give_all_events_in_order(
+    store: traceql.Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    indent: int | None,
+) -> None:
+    """Parsed side by side; what looks like a border within an event is none."""
+    monkeypatch.setattr(staging, "_PART", 1_000)
+    decoys = {"list": [{"ph": "X"}, {"ph": "X"}], "text": '"}, {"ph": "X", "ts": 1}'}
+    events = [_x(f"e{i}", 10 * i, 5, args=decoys) for i in range(400)]
+    text = json.dumps({"traceEvents": events}, indent=indent)
+    run = ingested(store, written(tmp_path, text))
+    assert run.rows("SELECT name, ts_ns FROM slice ORDER BY slice_id") == [
+        (f"e{i}", 10_000 * i) for i in range(400)
+    ]
+    assert not run.found
 
 
 @pytest.mark.parametrize("behind", [False, True])

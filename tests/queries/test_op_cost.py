@@ -17,9 +17,21 @@ _HALF, _FLOAT = "c10::Half", "float"
 
 
 def _asked(
-    name: str, shapes: list[Any], types: list[str], concrete: list[str] | None = None
+    name: str,
+    shapes: list[Any],
+    types: list[str],
+    concrete: list[str] | None = None,
+    **more: object,
 ) -> dict[str, Any]:
-    """The row of one operation that launched a kernel of 1,000 ns."""
+    """The row of one operation that launched a kernel of 1,000 ns.
+
+    Args:
+        name: Of the operation.
+        shapes: Of its inputs.
+        types: Of its inputs.
+        concrete: Values of scalar inputs.
+        more: Other columns of op.
+    """
     db: Database = empty()
     db.window(0, 5_000)
     op = {
@@ -33,6 +45,7 @@ def _asked(
         "input_shapes": json.dumps(shapes),
         "input_types": json.dumps(types),
         "concrete_inputs": None if concrete is None else json.dumps(concrete),
+        **more,
     }
     db.insert("op", op)
     db.insert("kernel", {"ts_ns": 500, "dur_ns": 1_000, "op_id": 1, "device_id": 0})
@@ -92,6 +105,8 @@ def _asked(
             4 * 6 * (4 * 8 + 5 * 8 + 5 * 6 + 4 * 6),
         ),
         ("aten::addcmul_", [[10], [10], [10], []], [_FLOAT] * 4, None, 30, 160),
+        ("aten::addcdiv", [[10], [10], [10], []], [_FLOAT] * 4, None, 30, 160),
+        ("aten::lerp", [[10], [10], []], [_FLOAT] * 3, None, 30, 120),
         ("aten::where", [[10], [10], [10]], ["bool", _FLOAT, _FLOAT], None, 10, 130),
         # A difference and a square each, their mean; two read, one written if no mean
         ("aten::mse_loss", [[10], [10], []], [_FLOAT] * 3, ["", "", "1"], 21, 80),
@@ -176,6 +191,89 @@ def test_backward_of_attention_has_operations_and_no_bytes() -> None:
     )
     assert row["flops"] == 2 * 6 * 4 * 5 * (3 * 8 + 2 * 6)
     assert row["work_bytes"] is None
+
+
+def test_attention_with_its_own_weights() -> None:
+    """Four matrices of 8 by 8, for 4 queries and 5 keys, and two products of scores."""
+    row = _asked(
+        "aten::_native_multi_head_attention",
+        [[2, 4, 8], [2, 5, 8], [2, 5, 8], [], [], [24, 8], [24], [8, 8]],
+        [_FLOAT] * 3 + ["Scalar"] * 2 + [_FLOAT] * 3,
+    )
+    projected = 2 * (4 + 4 + 5 + 5) * 8 * 8
+    assert row["flops"] == 2 * (projected + 2 * 2 * 4 * 5 * 8)
+    assert row["work_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("concrete", "extra"),
+    [
+        # PyProf: positional arguments have no name, the others are where they are.
+        (
+            ["", "", "1", "2"],
+            {"args": [{"name": n} for n in ("", "", "padding", "stride")]},
+        ),
+        # DLProf states the result instead.
+        (None, {"output_shapes": [[1, 6, 4, 4]]}),
+    ],
+)
+def test_convolution_told_otherwise(
+    concrete: list[str] | None, extra: dict[str, Any]
+) -> None:
+    """Strides by name, or the shape of the result: 4 by 4 of 8 by 8."""
+    row = _asked(
+        "conv2d",
+        [[1, 4, 8, 8], [6, 4, 3, 3], *([[], []] if concrete else [])],
+        ["float32", "float32", *(["int", "int"] if concrete else [])],
+        concrete,
+        extra=json.dumps(extra, separators=(",", ":")),
+    )
+    assert row["flops"] == 2 * 6 * 16 * 4 * 9
+    assert row["work_bytes"] == 4 * (256 + 216 + 96)
+
+
+def test_channels_last_are_unknown() -> None:
+    """With the channels last the places of the shapes mean something else."""
+    extra = {"output_shapes": [[1, 4, 4, 6]], "data_format": "N,H,W,C"}
+    row = _asked(
+        "conv2d",
+        [[1, 8, 8, 4], [6, 4, 3, 3]],
+        ["float32"] * 2,
+        extra=json.dumps(extra, separators=(",", ":")),
+    )
+    assert row["flops"] is None
+
+
+def test_what_the_source_computed_is_beside() -> None:
+    """The profiler's own figure, also where there is no formula."""
+    row = _asked("aten::relu", [[10]], [_FLOAT], flops=99)
+    assert (row["flops"], row["source_flops"]) == (10, 99)
+    row = _asked("aten::group_norm", [[10]], [_FLOAT], flops=99)
+    assert (row["flops"], row["source_flops"]) == (None, 99)
+    assert row["tflops_per_s"] == pytest.approx(99 / 1e6)
+
+
+def test_rows_of_prof_have_its_own_figures() -> None:
+    """Two kernels of one operation: sums of what PyProf wrote, no figure of ours."""
+    db = empty()
+    db.window(0, 5_000)
+    for number, (flops, moved) in enumerate([(7, 3), (8, 4)]):
+        fields = {"FLOPs": str(flops), "Bytes": str(moved), "Params": "T=[(2,3)]"}
+        db.insert(
+            "report_row",
+            {
+                "report": "pyprof_prof",
+                "row_number": number,
+                "op_name": "relu",
+                "direction": "fprop",
+                "gpu_time_ns": 100,
+                "fields": json.dumps(fields),
+            },
+        )
+    (row,) = db.ask("op_cost")
+    assert (row["source_flops"], row["source_bytes"]) == (15, 7)
+    assert (row["call_count"], row["gpu_sum_ns"]) == (2, 200)
+    assert row["flops"] is None
 
 
 def test_unknown_type_has_operations_and_no_bytes() -> None:

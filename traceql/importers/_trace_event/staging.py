@@ -51,6 +51,7 @@ _PROJECTION = f"""
 _TABLE = "event_staged"
 # Sizes of the ranges that are tried in turn where a longer one fails.
 _SIZES = (128 << 20, 16 << 20, 2 << 20)
+# Length of the parts of a range that are parsed side by side.
 _PART = 64 << 20
 _WINDOW = 1 << 20
 _FAR = 32 << 20
@@ -148,7 +149,7 @@ class Stager:
         """Stages a range if the strict parser accepts all of it."""
         import duckdb
 
-        # DuckDB parses one array on one thread, and several side by side.
+        # DuckDB parses an array on one thread, and several arrays side by side.
         cuts = [low]
         while cuts[-1] + _PART < high:
             cuts.append(self._boundary(cuts[-1] + _PART, high))
