@@ -1,13 +1,15 @@
 -- How any Chrome trace maps to the schema: ranges of threads are slices, instants are
 -- annotations; the rest is in _trace_event/shared.sql and flows.sql.
 
+-- @prepare
+CREATE VIEW thread_range AS
+SELECT event_key(event_id) AS id, pid, tid, ts_ns, open_until_ns AS end_ns
+FROM slice_event
+
 -- @phase nest
 
 -- @nest
-SELECT event_key(event_id) AS id, pid, tid, ts_ns, open_until_ns AS end_ns
-FROM slice_event
-UNION ALL
-SELECT id, pid, tid, ts_ns, end_ns FROM flow_point
+FROM thread_range UNION ALL FROM flow_point
 
 -- @phase rows
 

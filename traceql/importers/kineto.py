@@ -120,7 +120,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, ctx: Context) -> None:
 IMPORTER = TraceEventImporter(
     Dialect(
         name="kineto",
-        version=1,
+        version=2,
         title="PyTorch profiler (Kineto) trace",
         sniff=_sniff,
         mappings=(

@@ -122,17 +122,28 @@ SELECT
 FROM process_kind AS k
 JOIN host_process AS h USING (mark);
 
--- @phase nest
-
--- @nest
+CREATE VIEW thread_range AS
 SELECT
     event_key(event_id) AS id, pid, tid, ts_ns, open_until_ns AS end_ns,
     CASE table_of(cat, name)
         WHEN 'op' THEN 'op' WHEN 'annotation' THEN 'annotation' WHEN 'slice' THEN 'slice'
     END AS kind,
-    is_call(cat) AS seeks
+    coalesce(is_call(cat), false) AS seeks,
+    table_of(cat, name) IN ('kernel', 'memcpy', 'memset') AS on_device
 FROM slice_event
 WHERE table_of(cat, name) IS NOT NULL AND table_of(cat, name) <> 'sync'
+
+-- @phase nest
+
+-- @nest
+-- What ran on a stream nests in nothing: it only holds ends of arrows.
+SELECT id, pid, tid, ts_ns, end_ns, kind, seeks
+FROM thread_range
+WHERE NOT on_device OR EXISTS (
+    FROM flow_point AS p
+    WHERE p.pid IS NOT DISTINCT FROM thread_range.pid
+        AND p.tid IS NOT DISTINCT FROM thread_range.tid
+)
 UNION ALL
 SELECT id, pid, tid, ts_ns, end_ns, NULL, false FROM flow_point
 UNION ALL

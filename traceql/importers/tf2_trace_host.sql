@@ -32,7 +32,20 @@ SELECT
     max(s.end_ns) AS end_ns
 FROM slice_event AS s
 WHERE s.args->>'$.group_id' IN (SELECT group_id FROM step_marker)
-GROUP BY ALL
+GROUP BY ALL;
+
+CREATE VIEW thread_range AS
+SELECT
+    event_key(s.event_id) AS id, s.pid, s.tid, s.ts_ns, s.open_until_ns AS end_ns,
+    nullif(host_table(s.name, s.args), 'api_call') AS kind,
+    host_table(s.name, s.args) = 'api_call' AS seeks
+FROM slice_event AS s
+WHERE s.pid IS NULL OR s.pid NOT IN (SELECT pid FROM device_plane)
+UNION ALL
+SELECT
+    event_key(s.event_id), s.pid, s.tid, s.ts_ns, s.open_until_ns, d.line, false
+FROM slice_event AS s
+JOIN device_line AS d ON d.pid = s.pid AND d.tid = s.tid AND d.line = 'derived'
 
 -- @phase nest
 

@@ -8,66 +8,109 @@ CREATE MACRO flow_table(id) AS CASE WHEN id IS NOT NULL THEN 'slice' END;
 
 -- @phase nest
 
+-- @prepare
+-- Nearly every end of an arrow stands where a range begins: then the innermost that
+-- begins there holds it. The others are looked for among all ranges of their thread.
+CREATE TABLE flow_end AS
+WITH ends AS (
+    SELECT
+        event_id, ph, name, cat, pid, tid, ts_ns, bp,
+        coalesce(id, CAST(id2 AS VARCHAR), bind_id) AS id,
+        extra_of(args, other) AS extra
+    FROM event
+    WHERE ph IN ('s', 't', 'f') AND ts_ns IS NOT NULL
+),
+begun AS (
+    SELECT
+        pid, tid, ts_ns,
+        arg_min(id, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS id
+    FROM thread_range
+    WHERE EXISTS (FROM ends)
+    GROUP BY ALL
+)
+SELECT e.*, b.id AS within_id
+FROM ends AS e
+LEFT JOIN begun AS b
+    ON b.pid IS NOT DISTINCT FROM e.pid AND b.tid IS NOT DISTINCT FROM e.tid
+    AND b.ts_ns = e.ts_ns;
+CREATE TABLE flow_point AS
+SELECT row_key(2, min(event_id)) AS id, pid, tid, ts_ns, ts_ns AS end_ns
+FROM flow_end
+WHERE within_id IS NULL
+GROUP BY ALL
+
 -- @phase rows
 
 -- @phase flows
 
+-- @prepare
+CREATE VIEW held_flow_end AS
+SELECT e.* EXCLUDE (within_id), coalesce(e.within_id, n.parent_id) AS within_id
+FROM flow_end AS e
+LEFT JOIN (
+    SELECT p.pid, p.tid, p.ts_ns, n.parent_id
+    FROM flow_point AS p JOIN nested AS n USING (id)
+) AS n
+    ON n.pid IS NOT DISTINCT FROM e.pid AND n.tid IS NOT DISTINCT FROM e.tid
+    AND n.ts_ns = e.ts_ns;
+-- Nearly every chain is a start and one more end: such a pair needs no window.
+CREATE TABLE flow_chain AS
+SELECT
+    id, cat, name, count(*) AS ends, count(*) FILTER (ph = 's') AS starts,
+    any_value(struct_pack(pid, tid, ts_ns, within_id)) FILTER (ph = 's') AS source,
+    any_value(struct_pack(ph, bp, pid, tid, ts_ns, within_id, extra))
+        FILTER (ph <> 's') AS target
+FROM held_flow_end
+GROUP BY id, cat, name
+HAVING count(*) > 1
+
 -- @beside flow
-WITH ends AS (
+WITH ordered AS (
     SELECT
-        e.event_id, e.ph, e.name, e.cat, e.pid, e.tid, e.ts_ns, e.bp,
-        coalesce(e.id, CAST(e.id2 AS VARCHAR), e.bind_id) AS id,
-        p.id AS point_id, extra_of(e.args, e.other) AS extra
-    FROM event AS e
-    JOIN flow_point AS p
-        ON p.pid IS NOT DISTINCT FROM e.pid AND p.tid IS NOT DISTINCT FROM e.tid
-        AND p.ts_ns = e.ts_ns
-    WHERE e.ph IN ('s', 't', 'f')
-),
-counted AS (
-    SELECT *, count(*) OVER (PARTITION BY id, cat, name) AS ends
-    FROM ends
-),
-ordered AS (
-    SELECT
-        *,
+        e.*,
         -- A lone pair needs no order in time: clocks of device and host may differ.
-        CASE WHEN ends > 2 THEN ts_ns ELSE 0 END AS turn,
-        CASE ph WHEN 's' THEN 0 WHEN 't' THEN 1 ELSE 2 END AS place
-    FROM counted
+        CASE WHEN c.ends > 2 THEN e.ts_ns ELSE 0 END AS turn,
+        CASE e.ph WHEN 's' THEN 0 WHEN 't' THEN 1 ELSE 2 END AS place
+    FROM held_flow_end AS e
+    JOIN flow_chain AS c
+        ON c.id IS NOT DISTINCT FROM e.id AND c.cat IS NOT DISTINCT FROM e.cat
+        AND c.name IS NOT DISTINCT FROM e.name
+    WHERE c.ends > 2 OR c.starts <> 1
 ),
 arrow AS (
+    SELECT id, cat, name, source, target
+    FROM flow_chain
+    WHERE ends = 2 AND starts = 1
+    UNION ALL
     SELECT
-        *,
-        lag(ph) OVER chain AS from_ph, lag(pid) OVER chain AS from_pid,
-        lag(tid) OVER chain AS from_tid, lag(ts_ns) OVER chain AS from_ts_ns,
-        lag(point_id) OVER chain AS from_point_id, lag(bp) OVER chain AS from_bp
+        id, cat, name, lag(struct_pack(pid, tid, ts_ns, within_id)) OVER chain,
+        struct_pack(ph, bp, pid, tid, ts_ns, within_id, extra)
     FROM ordered
     WINDOW chain AS (
         PARTITION BY id, cat, name ORDER BY turn, place, event_id
     )
-    QUALIFY ph IN ('t', 'f') AND from_ph IN ('s', 't')
+    QUALIFY ph IN ('t', 'f') AND lag(ph) OVER chain IN ('s', 't')
 ),
 starts AS (
     SELECT pid, tid, ts_ns, min(event_key(event_id)) AS id
     FROM slice_event
-    WHERE EXISTS (FROM arrow WHERE ph = 'f')
+    WHERE EXISTS (FROM flow_end WHERE ph = 'f' AND bp IS DISTINCT FROM 'e')
     GROUP BY ALL
 ),
 reached AS (
     -- An f without bp ends at the next slice of its thread, all others where they are.
-    SELECT
-        a.*, source.parent_id AS from_id,
-        CASE
-            WHEN a.ph = 'f' AND a.bp IS DISTINCT FROM 'e' THEN next.id
-            ELSE target.parent_id
-        END AS to_id
-    FROM arrow AS a
-    LEFT JOIN nested AS source ON source.id = a.from_point_id
-    LEFT JOIN nested AS target ON target.id = a.point_id
+    SELECT *, target.within_id AS to_id
+    FROM arrow
+    WHERE target.ph <> 'f' OR target.bp = 'e'
+    UNION ALL
+    SELECT a.*, next.id
+    FROM (
+        SELECT * FROM arrow WHERE target.ph = 'f' AND target.bp IS DISTINCT FROM 'e'
+    ) AS a
     ASOF LEFT JOIN starts AS next
-        ON next.pid IS NOT DISTINCT FROM a.pid AND next.tid IS NOT DISTINCT FROM a.tid
-        AND next.ts_ns >= a.ts_ns
+        ON next.pid IS NOT DISTINCT FROM a.target.pid
+        AND next.tid IS NOT DISTINCT FROM a.target.tid
+        AND next.ts_ns >= a.target.ts_ns
 ),
 bound AS (
     SELECT
@@ -87,9 +130,10 @@ sent AS (
 )
 SELECT
     coalesce(nullif(name, ''), nullif(cat, ''), 'flow') AS kind, id,
-    from_pid, from_tid, from_ts_ns, flow_table(from_id) AS from_table, from_id,
-    pid AS to_pid, tid AS to_tid, ts_ns AS to_ts_ns,
-    flow_table(to_id) AS to_table, to_id, extra
+    source.pid AS from_pid, source.tid AS from_tid, source.ts_ns AS from_ts_ns,
+    flow_table(source.within_id) AS from_table, source.within_id AS from_id,
+    target.pid AS to_pid, target.tid AS to_tid, target.ts_ns AS to_ts_ns,
+    flow_table(to_id) AS to_table, to_id, target.extra
 FROM reached
 UNION ALL
 SELECT

@@ -130,12 +130,6 @@ def build(
         )
     con.execute(f"CREATE VIEW slice_event AS {_slices(con, 'event')}")
     con.execute(_NAMES)
-    con.execute(
-        "CREATE TABLE flow_point AS "
-        "SELECT row_key(2, row_number() OVER () - 1) AS id, pid, tid, ts_ns, "
-        "ts_ns AS end_ns FROM (SELECT DISTINCT pid, tid, ts_ns FROM event "
-        "WHERE ph IN ('s', 't', 'f') AND ts_ns IS NOT NULL)"
-    )
     return facts
 
 
