@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,23 @@ def test_times_are_exact(store: traceql.Store, tmp_path: Path) -> None:
     assert origin == unix == half_up[0]
     found = run.rows("SELECT ts_ns, dur_ns FROM slice ORDER BY slice_id")
     assert found == [(ns - origin, 0) for ns in half_up]
+
+
+def test_events_staged_in_a_file(
+    store: traceql.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long traces are staged on disk: the same rows, and nothing of it is left."""
+    text = json.dumps([_x(f"e{i}", 10 * i, 5, args={"n": i}) for i in range(400)])
+    sql = "SELECT * FROM slice ORDER BY slice_id"
+    in_memory = ingested(store, written(tmp_path, text)).rows(sql)
+    monkeypatch.setattr(staging, "_IN_MEMORY", 0)
+    scratch = tmp_path / "it's scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    on_disk = ingested(store, written(tmp_path, text)).rows(sql)
+    assert len(on_disk) == 400
+    assert on_disk == in_memory
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("indent", [None, 1])

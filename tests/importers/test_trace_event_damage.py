@@ -80,7 +80,7 @@ class _Staged:
         with duckdb.connect(config={"threads": 1}) as con:
             self.layout = reading.stage(path, con, context, share=1.0)
             self.events = con.execute(
-                "SELECT ph, name, ts_ns, CAST(args AS VARCHAR) FROM event_staged "
+                "SELECT ph, name, ts_ns, CAST(args AS VARCHAR) FROM staged.event "
                 "WHERE ph IS NOT NULL"
             ).fetchall()
         self.found = {f.code: f.count for f in diagnostics.findings()}

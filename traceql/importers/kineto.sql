@@ -48,7 +48,7 @@ CREATE MACRO table_of(cat, name) AS
         WHEN is_slice(cat, name) THEN 'slice'
     END;
 CREATE OR REPLACE MACRO flow_table(row_id) AS (
-    SELECT table_of(e.cat, e.name) FROM event_staged AS e
+    SELECT table_of(e.cat, e.name) FROM staged.event AS e
     WHERE e.rowid = row_id & 1099511627775
 );
 

@@ -78,6 +78,7 @@ JOIN (
         pid, sequence_number, arg_max(event_id, ts_ns) AS event_id, any_value(tid) AS tid
     FROM numbered_op
     WHERE forward_thread = 0 AND NOT backward
+        AND EXISTS (FROM numbered_op WHERE forward_thread > 0)
     GROUP BY pid, sequence_number
     HAVING count(DISTINCT tid) = 1
 ) AS f ON f.pid = b.pid AND f.sequence_number = b.sequence_number

@@ -31,7 +31,7 @@ def _sniff(signs: Signs) -> float:
 def _prepare(con: duckdb.DuckDBPyConnection, ctx: Context) -> None:
     """A stamp of zero is one that was never taken."""
     del ctx
-    con.execute("UPDATE event_staged SET ts_ns = NULL WHERE ts_ns = 0")
+    con.execute("UPDATE staged.event SET ts_ns = NULL WHERE ts_ns = 0")
 
 
 IMPORTER = TraceEventImporter(

@@ -26,19 +26,19 @@ _NUMBER = re.compile(r"\d+")
 _STAGED_SHARE = 0.4
 # A plane has the same process in every file; arrows and objects are a file's own.
 _ADD = """
-INSERT INTO timeline_event BY NAME
+INSERT INTO staged.timeline_event BY NAME
 SELECT
     e.* REPLACE (
         CASE WHEN p.number IS NOT NULL THEN p.number
             ELSE ({number} + 1) * 1000000 + e.pid END AS pid,
         CASE WHEN e.id IS NOT NULL THEN {number} || ':' || e.id END AS id
     )
-FROM event_staged AS e
+FROM staged.event AS e
 LEFT JOIN (
     SELECT s.pid, k.number
     FROM (
         SELECT pid, arg_max(args->>'$.name', rowid) AS name
-        FROM event_staged WHERE ph = 'M' AND name = 'process_name' GROUP BY pid
+        FROM staged.event WHERE ph = 'M' AND name = 'process_name' GROUP BY pid
     ) AS s
     JOIN timeline_process AS k ON k.name = s.name
 ) AS p ON p.pid = e.pid
@@ -50,7 +50,7 @@ SELECT (SELECT count(*) FROM timeline_process) + row_number() OVER (ORDER BY fir
     name
 FROM (
     SELECT args->>'$.name' AS name, min(rowid) AS first
-    FROM event_staged WHERE ph = 'M' AND name = 'process_name' GROUP BY ALL
+    FROM staged.event WHERE ph = 'M' AND name = 'process_name' GROUP BY ALL
 )
 WHERE name IS NOT NULL AND name NOT IN (SELECT name FROM timeline_process)
 """
@@ -92,7 +92,7 @@ class Tf1Folder:
                 _stage(file, number, con, ctx, Path(scratch))
                 number += 1
                 ctx.progress(_STAGED_SHARE * (place + 1) / len(files))
-        con.execute("ALTER TABLE timeline_event RENAME TO event_staged")
+        con.execute("ALTER TABLE staged.timeline_event RENAME TO event")
         layout = Layout("object", 0, None, 0)
         return map_staged(DIALECT, layout, path.name, con, ctx)
 
@@ -121,18 +121,18 @@ def _stage(
     reading.stage(readable, con, ctx, share=0)
     if not number:
         con.execute(
-            "CREATE TABLE timeline_event AS SELECT * FROM event_staged LIMIT 0; "
+            "CREATE TABLE staged.timeline_event AS SELECT * FROM staged.event LIMIT 0; "
             "CREATE TABLE timeline_process (number BIGINT, name VARCHAR); "
             "CREATE TABLE timeline_file "
             "(number BIGINT, first_event BIGINT, name VARCHAR)"
         )
     con.execute(
-        "INSERT INTO timeline_file SELECT ?, count(*), ? FROM timeline_event",
+        "INSERT INTO timeline_file SELECT ?, count(*), ? FROM staged.timeline_event",
         [number, file.name],
     )
     con.execute(_PROCESSES)
     con.execute(_ADD.format(number=number))
-    con.execute("DROP TABLE event_staged")
+    con.execute("DROP TABLE staged.event")
     if readable != file:
         readable.unlink()
 

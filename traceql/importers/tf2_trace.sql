@@ -133,7 +133,7 @@ CREATE OR REPLACE MACRO flow_table(row_id) AS (
             WHEN p.pid IS NOT NULL THEN 'slice'
             ELSE host_table(e.name, e.args)
         END
-    FROM event_staged AS e
+    FROM staged.event AS e
     LEFT JOIN device_plane AS p ON p.pid = e.pid
     LEFT JOIN device_line AS d ON d.pid = e.pid AND d.tid = e.tid
     LEFT JOIN op_line AS o ON o.pid = e.pid AND o.tid = e.tid

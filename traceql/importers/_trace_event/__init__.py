@@ -95,7 +95,7 @@ def map_staged(
         dialect: The dialect.
         layout: What stands around the events.
         file_name: Name of the source.
-        con: Connection with the table `event_staged`.
+        con: Connection with the table `staged.event`.
         ctx: Options of the import, and where rows go.
 
     Returns:

@@ -42,7 +42,7 @@ class MappingRun:
         Args:
             share: Progress that was made before.
         """
-        ((rows,),) = self._con.execute("SELECT count(*) FROM event_staged").fetchall()
+        ((rows,),) = self._con.execute("SELECT count(*) FROM staged.event").fetchall()
         spans = [
             (low, min(low + _CHUNK_ROWS, rows) - 1)
             for low in range(0, rows, _CHUNK_ROWS)

@@ -80,7 +80,7 @@ def build(
     """Makes all relations.
 
     Args:
-        con: Connection with the table `event_staged`.
+        con: Connection with the table `staged.event`.
         layout: Header and trailer.
         file_name: Name of the source.
         ctx: Options of the import.
@@ -92,8 +92,8 @@ def build(
     _keys(con, layout)
     _finite(con)
     con.execute(
-        f"UPDATE event_staged SET ts_ns = NULL WHERE ts_ns NOT BETWEEN {_TIMES}; "
-        f"UPDATE event_staged SET dur_ns = NULL WHERE dur_ns NOT BETWEEN {_TIMES}"
+        f"UPDATE staged.event SET ts_ns = NULL WHERE ts_ns NOT BETWEEN {_TIMES}; "
+        f"UPDATE staged.event SET dur_ns = NULL WHERE dur_ns NOT BETWEEN {_TIMES}"
     )
     facts = _origin(con, layout)
     _constants(
@@ -111,14 +111,14 @@ def build(
         "+ row_number() OVER (ORDER BY first_place) AS number "
         "FROM (SELECT raw, min(place) AS first_place FROM ("
         # A pid stands before the tid of its event: the numbers are always the same.
-        "SELECT raw_pid AS raw, 2 * rowid AS place FROM event_staged "
+        "SELECT raw_pid AS raw, 2 * rowid AS place FROM staged.event "
         "WHERE raw_pid IS NOT NULL UNION ALL "
-        "SELECT raw_tid, 2 * rowid + 1 FROM event_staged "
+        "SELECT raw_tid, 2 * rowid + 1 FROM staged.event "
         "WHERE raw_tid IS NOT NULL) GROUP BY raw)"
     )
     con.execute(f"CREATE VIEW event AS {_event(con)}")
     ((begun,),) = con.execute(
-        "SELECT count(*) FROM event_staged WHERE ph IN ('B', 'E')"
+        "SELECT count(*) FROM staged.event WHERE ph IN ('B', 'E')"
     ).fetchall()
     if begun:
         pairing.pair(con)
@@ -144,7 +144,7 @@ def _constants(con: duckdb.DuckDBPyConnection, **values: int | str | None) -> No
 
 def _middle(con: duckdb.DuckDBPyConnection, origin_ns: int) -> int | None:
     ((middle,),) = con.execute(
-        "SELECT approx_quantile(ts_ns, 0.5) FROM event_staged WHERE ph <> 'M'"
+        "SELECT approx_quantile(ts_ns, 0.5) FROM staged.event WHERE ph <> 'M'"
     ).fetchall()
     return None if middle is None else int(middle) - origin_ns
 
@@ -182,7 +182,7 @@ def _event(
     return (
         f"SELECT e.rowid AS event_id, e.* EXCLUDE (pid, tid, ts_ns), {pid} AS pid, "
         f"{tid} AS tid, e.ts_ns - origin_ns() AS ts_ns "
-        f"FROM memory.main.event_staged AS e{joins}{where}"
+        f"FROM staged.event AS e{joins}{where}"
     )
 
 
@@ -213,7 +213,7 @@ def _keys(con: duckdb.DuckDBPyConnection, layout: Layout) -> None:
 def _finite(con: duckdb.DuckDBPyConnection) -> None:
     """Makes NaN and infinities in arguments null, as JSON has none."""
     rows = con.sql(
-        "SELECT rowid, CAST(args AS VARCHAR) FROM event_staged "
+        "SELECT rowid, CAST(args AS VARCHAR) FROM staged.event "
         "WHERE (contains(args, 'NaN') OR contains(args, 'nan') "
         "OR contains(args, 'nf')) "
         r"AND regexp_matches(args, '[:\[,][-+]?(?i:nan|inf|infinity)[,}\]]')"
@@ -230,8 +230,8 @@ def _finite(con: duckdb.DuckDBPyConnection) -> None:
     )
     con.register("finite_rows", mended)
     con.execute(
-        "UPDATE event_staged SET args = f.args FROM finite_rows AS f "
-        "WHERE event_staged.rowid = f.row"
+        "UPDATE staged.event AS e SET args = f.args FROM finite_rows AS f "
+        "WHERE e.rowid = f.row"
     )
     con.unregister("finite_rows")
 
@@ -245,7 +245,7 @@ def _origin(con: duckdb.DuckDBPyConnection, layout: Layout) -> dict[str, Any]:
         f"SELECT min(ts_ns) FILTER (ts_ns BETWEEN {_EPOCH}), "
         f"count(*) FILTER (ts_ns BETWEEN {_EPOCH}), "
         f"count(*) FILTER (ts_ns NOT BETWEEN {_EPOCH}) "
-        "FROM event_staged WHERE ph <> 'M'"
+        "FROM staged.event WHERE ph <> 'M'"
     ).fetchall()
     if epochs > others:
         return {

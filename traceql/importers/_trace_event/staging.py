@@ -48,13 +48,16 @@ _PROJECTION = f"""
         THEN '{{' || concat_ws(',', {_OTHER_TEXT}) || '}}'
     END AS other
 """
-_TABLE = "event_staged"
+_TABLE = "staged.event"
 # Sizes of the ranges that are tried in turn where a longer one fails.
 _SIZES = (128 << 20, 16 << 20, 2 << 20)
 # Length of the parts of a range that are parsed side by side.
 _PART = 64 << 20
 _WINDOW = 1 << 20
 _FAR = 32 << 20
+# Longer events are staged in a file, where DuckDB packs them: in memory it does not,
+# and what it moves from there to disk is read again by each statement.
+_IN_MEMORY = 512 << 20
 _TAIL = 256 << 10
 _BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*[\"}])")
 _SOON_PHASE = re.compile(rb'"ph"\s*:')
@@ -74,7 +77,7 @@ def _structure(columns: dict[str, str]) -> str:
 
 
 class Stager:
-    """Brings the events of one file into the table `event_staged`.
+    """Brings the events of one file into the table `staged.event`.
 
     Attributes:
         damage: What was wrong with the file.
@@ -99,6 +102,13 @@ class Stager:
 
     def run(self) -> None:
         """Stages all events; adds a trailer found on the way to the layout."""
+        place = ":memory:"
+        if self._layout.size > _IN_MEMORY:
+            ((scratch,),) = self._con.execute(
+                "SELECT current_setting('temp_directory')"
+            ).fetchall()
+            place = f"{scratch}/staged.duckdb".replace("'", "''")
+        self._con.execute(f"ATTACH IF NOT EXISTS '{place}' AS staged")
         self._con.execute(
             f"CREATE TABLE {_TABLE} AS {_strict_select(RangeFiles.name(0, 0))} LIMIT 0"
         )
