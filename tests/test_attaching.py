@@ -121,6 +121,58 @@ def test_two_wall_clocks_prove_it(traced: traceql.Store, tmp_path: Path) -> None
     )
 
 
+def test_times_without_a_date(traced: traceql.Store, tmp_path: Path) -> None:
+    """The day is not known: the offset is the place of the first sample."""
+    log = tmp_path / "dmon.txt"
+    log.write_text(
+        "#Time        gpu   pwr\n#HH:MM:SS    Idx     W\n"
+        " 08:00:01      0    40\n 08:00:02      0    41\n"
+    )
+    said = _refused(_attach(traced, log))
+    assert "first sample" in said
+    outcome = _attach(traced, log, clock_offset="-250ms")
+    assert outcome.run is not None, outcome.error
+    rows = traced.query(
+        "smi_over_trace", run="trace", from_ns=-(10**9), to_ns=2 * 10**9
+    ).rows()
+    assert [(r["first_ns"], r["last_ns"]) for r in rows] == [
+        (-250_000_000, 750_000_000)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offset", "advice", "seconds"),
+    [
+        # The log is from 09:00:01 to 09:00:08, the trace 28.5 ms from 08:00:01.123.
+        ("0", "check --clock-offset", ["3,600.877", "3,607.877", "1.000", "1.029"]),
+        ("-1h", "log more often", ["0.877", "7.877", "1.000", "1.029"]),
+    ],
+)
+def test_a_log_without_samples_in_the_trace(
+    traced: traceql.Store, offset: str, advice: str, seconds: list[str]
+) -> None:
+    """Told when it is attached, with both windows, and by the empty answer."""
+    outcome = _attach(traced, LOG, clock_offset=offset)
+    (found,) = [f for f in outcome.findings if f.code == "attached_elsewhere"]
+    assert (found.severity, advice in found.message) == ("warning", True)
+    assert found.example is not None
+    answer = traced.query("smi_over_trace", run="trace")
+    assert answer.rows() == []
+    for second in seconds:
+        assert f" {second} s" in found.example
+    assert found.example in (answer.note or "")
+    assert found.message in (answer.note or "")
+
+
+def test_a_log_with_samples_in_the_trace(traced: traceql.Store) -> None:
+    """The first one does."""
+    outcome = _attach(traced, LOG, clock_offset="-3599.85s")
+    assert "attached_elsewhere" not in [f.code for f in outcome.findings]
+    answer = traced.query("smi_over_trace", run="trace")
+    assert {row["first_ns"] for row in answer.rows()} == {1_026_543_211}
+    assert answer.note is None
+
+
 def test_a_trace_without_wall_clock(store: traceql.Store, tmp_path: Path) -> None:
     """Then the offset is from the trace's origin to the log's first sample."""
     store.ingest(CLOCKLESS, label="trace")

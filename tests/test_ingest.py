@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import sqlite3
+import tarfile
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -577,3 +578,61 @@ def test_rows_without_time(store: traceql.Store, tmp_path: Path) -> None:
     assert len(store.query("iteration_timing")) > 0
     assert store.report(tmp_path / "report.html").exists()
     assert isinstance(_one(store, path, force=True, strict=True).error, DataLoss)
+
+
+def test_compressed_twice(store: traceql.Store, tmp_path: Path) -> None:
+    """One more gzip around a gzip file hides nothing; a third is told."""
+    plain = _one(store, CAPTURE).run
+    assert plain is not None
+    data = CAPTURE.read_bytes()
+    for times in (1, 2, 3):
+        data = gzip.compress(data)
+        path = tmp_path / f"run{times}.sqlite{'.gz' * times}"
+        path.write_bytes(data)
+        outcome = _one(store, path)
+        if times < 3:
+            assert outcome.run is not None, outcome.error
+            assert outcome.run.rows == plain.rows
+    assert isinstance(outcome.error, UnrecognisedInput)
+    assert "compressed file inside" in str(outcome.error)
+
+
+def test_other_archives_are_named(store: traceql.Store, tmp_path: Path) -> None:
+    """What cannot be looked into says what to do."""
+    with tarfile.open(tmp_path / "runs.tar.gz", "w:gz") as file:
+        file.add(CAPTURE, "run.sqlite")
+    with zipfile.ZipFile(tmp_path / "inner.zip", "w") as archive:
+        archive.write(CAPTURE, "run.sqlite")
+    packed = tmp_path / "inner.zip.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "inner.zip").read_bytes()))
+    for path, kind in ((tmp_path / "runs.tar.gz", "tar archive"), (packed, "zip")):
+        error = _one(store, path).error
+        assert isinstance(error, UnrecognisedInput)
+        assert kind in str(error)
+        assert (error.hint or "").startswith("Unpack it")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_a_folder_leaves_out_is_named(
+    store: traceql.Store, tmp_path: Path, jobs: int
+) -> None:
+    """The first files by name, the rest counted; the captures are imported."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    shutil.copyfile(CAPTURE, folder / "run.sqlite")
+    (folder / "a.json").write_bytes(b"")
+    (folder / "b.json").write_text('{"a": 1}')
+    for name in ("c.txt", "d.txt", "e.txt"):
+        (folder / name).write_text("notes")
+    (folder / "run.sqlite-shm").write_bytes(b"\0" * 9)
+    (folder / ".hidden").write_text("no one looks")
+    told: list[Outcome] = []
+    (imported,) = store.ingest(folder, jobs=jobs, tell=told.append)
+    first, left = told
+    assert (first, imported.status) == (imported, "imported")
+    assert (left.source, left.status, left.error) == (str(folder), "left_out", None)
+    (note,) = left.notes
+    assert note == (
+        "5 files are left out: a.json (an empty file), b.json (JSON without trace "
+        "events), c.txt (nothing that TraceQL imports), 2 more"
+    )

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from traceql import window
+from traceql.diagnostics import Diagnostics
 from traceql.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _UNITS_NS = {
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+ELSEWHERE = "attached_elsewhere"
+"""Code of the finding that a log and its trace have no time in common."""
 _DURATION = re.compile(r"([+-]?\d{1,19}(?:\.\d{1,12})?) ?([a-zµ]*)")
 _WALL_CLOCK = (
     "--clock-offset says what to add to the log's clock to get UTC: -2h where it ran "
@@ -50,11 +53,15 @@ class Attachment:
         run_id: The trace.
         origin_unix_ns: The wall clock at its origin; None for unknown.
         stated_ns: The offset that the user stated, ns; None for none.
+        first_ns: Start of its capture window, ns since its origin; None for unknown.
+        end_ns: The window's end.
     """
 
     run_id: str
     origin_unix_ns: int | None
     stated_ns: int | None
+    first_ns: int | None = None
+    end_ns: int | None = None
 
 
 def attachment(
@@ -80,8 +87,17 @@ def attachment(
             f"{trace.run_id} is itself attached to {above}",
             hint=f"Attach to the trace: --attach {above}",
         )
-    (row,) = store.sql("SELECT origin_unix_ns FROM run", run=trace.run_id).rows()
-    return Attachment(trace.run_id, row["origin_unix_ns"], stated_ns)
+    text = (
+        "SELECT origin_unix_ns, first_ts_ns, first_ts_ns + span_ns AS end_ns FROM run"
+    )
+    (row,) = store.sql(text, run=trace.run_id).rows()
+    return Attachment(
+        trace.run_id,
+        row["origin_unix_ns"],
+        stated_ns,
+        row["first_ts_ns"],
+        row["end_ns"],
+    )
 
 
 def offset_ns(given: str | int) -> int:
@@ -106,6 +122,7 @@ def attached_facts(
     to: Attachment,
     source: Source,
     facts: Mapping[str, Any],
+    diagnostics: Diagnostics,
 ) -> dict[str, Any]:
     """The run table's columns of an attached log: attached_to and clock_offset_ns.
 
@@ -115,7 +132,8 @@ def attached_facts(
         con: Connection with the views `written.<table>` of the import.
         to: The trace.
         source: The log.
-        facts: The columns that its importer gave.
+        facts: The columns that its importer gave, and its window.
+        diagnostics: Takes a warning where the log lies beside the trace's time.
 
     Raises:
         UsageError: It cannot be attached: it is the trace itself, or no sample log, or
@@ -134,7 +152,54 @@ def attached_facts(
             hint="Import it without --attach; --job NAME groups the ranks of one job.",
         )
     offset_ns = _clock_offset_ns(to, source.uri, facts) if has_samples else None
+    if offset_ns is not None:
+        shift_ns = offset_ns + _between_origins(to, facts)
+        _warn_of_other_time(con, to, shift_ns, facts, diagnostics)
     return {"attached_to": to.run_id, "clock_offset_ns": offset_ns}
+
+
+def _between_origins(to: Attachment, facts: Mapping[str, Any]) -> int:
+    """What lies between the two origins where both are wall clocks, as in the query."""
+    if to.origin_unix_ns is None:
+        return 0
+    origin = facts.get("origin_unix_ns")
+    if origin is None and facts.get("clock") == "local_time":
+        origin = facts.get("source_origin_ns")
+    return 0 if origin is None else int(origin) - to.origin_unix_ns
+
+
+def _warn_of_other_time(
+    con: duckdb.DuckDBPyConnection,
+    to: Attachment,
+    shift_ns: int,
+    facts: Mapping[str, Any],
+    diagnostics: Diagnostics,
+) -> None:
+    """Says so where no sample lies in the trace's window, and where the two lie."""
+    if to.first_ns is None or to.end_ns is None:
+        return
+    within = "ts_ns BETWEEN ? AND ?"
+    window_ns = [to.first_ns - shift_ns, to.end_ns - shift_ns]
+    if con.execute(
+        f"SELECT 1 FROM written.counter WHERE {within} LIMIT 1", window_ns
+    ).fetchall():
+        return
+    first_ns = facts["first_ts_ns"] + shift_ns
+    end_ns = first_ns + facts["span_ns"]
+    around = first_ns < to.first_ns and to.end_ns < end_ns
+    log, trace = (
+        f"from {start / 1e9:,.3f} s to {end / 1e9:,.3f} s"
+        for start, end in ((first_ns, end_ns), (to.first_ns, to.end_ns))
+    )
+    diagnostics.add(
+        ELSEWHERE,
+        "warning",
+        "The trace lies between two samples of the log: log more often."
+        if around
+        else "The log has no sample in the trace's time: check --clock-offset, and "
+        "attach it again with --force.",
+        example=f"on the trace's clock the log is {log}, the trace {trace}",
+    )
 
 
 def _clock_offset_ns(to: Attachment, uri: str, facts: Mapping[str, Any]) -> int:
@@ -148,7 +213,7 @@ def _clock_offset_ns(to: Attachment, uri: str, facts: Mapping[str, Any]) -> int:
         )
     if to.stated_ns is not None:
         return to.stated_ns
-    if to.origin_unix_ns is None or clock == "elapsed":
+    if to.origin_unix_ns is None or clock in ("elapsed", "time_of_day"):
         whose = "the log" if to.origin_unix_ns is not None else f"run {to.run_id}"
         raise UsageError(
             f"{uri}: {whose} does not say its wall clock: how the two clocks relate is "

@@ -32,6 +32,8 @@ from traceql.writer import Writer, redacted
 if TYPE_CHECKING:
     from traceql.store import Run, Store
 
+_NAMING = {"run", "diagnostic", "device", "thread", "context"}
+
 Progress = Callable[[str, float], None]
 
 
@@ -51,6 +53,8 @@ class Options:
         with_samples: Import CPU samples, scheduling and call chains too.
         nsys: The nsys to read Nsight reports with; None: TRACEQL_NSYS, or look for one.
         nsys_timeout_s: Seconds that it may take; None: by the report's size.
+        columns: Names of the columns of an nvidia-smi CSV log without a header, in
+            order; empty: it has a header, or they are not known.
         memory_limit: DuckDB's limit during the import; the process needs more.
         threads: Threads of one import.
         attached: The trace that sample logs are attached to.
@@ -67,6 +71,7 @@ class Options:
     with_samples: bool = False
     nsys: str | None = None
     nsys_timeout_s: float | None = None
+    columns: tuple[str, ...] = ()
     memory_limit: str = "500MB"
     threads: int = 2
     attached: Attachment | None = None
@@ -80,6 +85,8 @@ class Options:
         # Named only where asked for: runs of before the option are not other runs.
         if self.with_samples:
             kept["with_samples"] = True
+        if self.columns:
+            kept["columns"] = ",".join(self.columns)
         if self.attached is not None:
             kept["attached_to"] = self.attached.run_id
             kept["clock_offset_ns"] = self.attached.stated_ns
@@ -92,16 +99,17 @@ class Outcome:
 
     Attributes:
         source: Its name.
-        status: imported, present (the same content is in the store) or failed.
+        status: imported, present (the same content is in the store), failed, or
+            left_out: files of a folder or archive that are no capture.
         run: The run, unless it failed.
         error: Why it failed.
-        notes: Remarks for the user.
+        notes: Remarks for the user; of files left out, which and why.
         seconds: Wall time.
         findings: The import's diagnostics.
     """
 
     source: str
-    status: Literal["imported", "present", "failed"]
+    status: Literal["imported", "present", "failed", "left_out"]
     run: Run | None = None
     error: TraceQLError | None = None
     notes: list[str] = field(default_factory=list)
@@ -155,6 +163,7 @@ def import_source(
             with_samples=options.with_samples,
             nsys=options.nsys,
             nsys_timeout_s=options.nsys_timeout_s,
+            columns=options.columns,
             source=source.member or source.uri,
         )
         facts = importer.read(source.path, con, context)
@@ -173,8 +182,14 @@ def import_source(
             )
         writer.show_written(con)
         facts |= window.of_written(con)
+        diagnostics.add(
+            "empty_capture",
+            "warning",
+            "The capture holds no events: nothing was recorded.",
+            count=0 if _holds_events(con, tables) else 1,
+        )
         if options.attached is not None:
-            facts |= attached_facts(con, options.attached, source, facts)
+            facts |= attached_facts(con, options.attached, source, facts, diagnostics)
         findings = diagnostics.findings()
         uri = source.uri
         if options.redact:
@@ -201,6 +216,11 @@ def import_source(
     if run is None:
         return _present(source, importer, options, store.find(source.run_id))
     return Outcome(source.uri, "imported", run=run, findings=findings)
+
+
+def _holds_events(con: duckdb.DuckDBPyConnection, tables: schema.Schema) -> bool:
+    """Whether there is a row that does not merely name something."""
+    return any(window.holds(con, name) for name in tables.tables if name not in _NAMING)
 
 
 def _redacted(finding: Finding) -> Finding:

@@ -24,13 +24,18 @@ from traceql.errors import (
 )
 from traceql.importing import Options, Outcome, Progress, import_source
 from traceql.recognise import foreign_capture, is_damaged, refusal
+from traceql.selectors import check_names
 from traceql.siblings import one_of_each
 from traceql.sources import Named, Source
+from traceql.utf8 import is_utf8, require_utf8
 
 if TYPE_CHECKING:
     from traceql.store import Run, Store
 
 __all__ = ["Options", "Outcome", "ingest"]
+
+COLUMNS_FORMAT = "nvidia-smi-csv"
+"""The importer whose logs may lack the line that names their columns."""
 
 
 def ingest(
@@ -58,7 +63,8 @@ def ingest(
             a text such as `+1.5s`; needed where no wall clock proves it.
         progress: Called with a source's name and the share of it that is done; where
             there are several, with an empty name and the share of all.
-        tell: Called with each outcome as soon as it is known.
+        tell: Called with each outcome as soon as it is known; at last with one for each
+            name of which files were left out, which the list does not have.
         options: Fields of `Options`.
 
     Returns:
@@ -77,20 +83,7 @@ def ingest(
         raise UsageError(
             "a clock offset needs the run that it leads to", hint="Add --attach RUN."
         )
-    known = importers.registry()
-
-    def is_capture(folder: Path) -> bool:
-        head = importers.read_head(folder)
-        return bool(importers.detect(head, known) or foreign_capture(head))
-
-    work: list[Named | Outcome] = []
-    for name in map(str, names):
-        try:
-            found = sources.expand([name], is_capture)
-            # A forced format is for every file.
-            work += found if chosen.format else one_of_each(found, known)
-        except TraceQLError as error:
-            work.append(Outcome(name, "failed", error=error))
+    work, homes = _work(names, chosen)
     if resume and not chosen.force:
         runs = _by_fingerprint(store)
         work = [
@@ -102,9 +95,11 @@ def ingest(
         if isinstance(outcome, Outcome):
             told(outcome)
     done: dict[Named, list[Outcome]] = {}
+    left_out: dict[str, list[Outcome]] = {name: [] for name in homes.values()}
     for item, made in _batches(store, chosen, items, jobs, progress):
-        done[item] = made
-        for outcome in made:
+        done[item] = [o for o in made if o.status != "left_out"]
+        left_out[homes[item.uri]] += [o for o in made if o.status == "left_out"]
+        for outcome in done[item]:
             told(outcome)
         if progress is not None and len(items) > 1:
             progress("", len(done) / len(items))
@@ -114,7 +109,46 @@ def ingest(
     if not outcomes:
         outcomes = [_nothing_there(names)]
         told(outcomes[0])
+    for name, files in left_out.items():
+        if files:
+            told(_left_out(name, files))
     return outcomes
+
+
+def _work(
+    names: Sequence[str | Path], options: Options
+) -> tuple[list[Named | Outcome], dict[str, str]]:
+    """What there is to import, and of each thing the name that it was found by."""
+    known = importers.registry()
+
+    def is_capture(folder: Path) -> bool:
+        head = importers.read_head(folder)
+        return bool(importers.detect(head, known) or foreign_capture(head))
+
+    work: list[Named | Outcome] = []
+    homes: dict[str, str] = {}
+    for name in map(str, names):
+        try:
+            found = sources.expand([name], is_capture)
+            for item in found:
+                homes.setdefault(item.uri, name)
+            # A forced format is for every file.
+            work += found if options.format else one_of_each(found, known)
+        except TraceQLError as error:
+            work.append(Outcome(name, "failed", error=error))
+    return work, homes
+
+
+def _left_out(name: str, files: list[Outcome], limit: int = 3) -> Outcome:
+    """One outcome for all: the first few by name, the others counted."""
+    shown = [
+        f"{file.source.removeprefix(name).lstrip('/!')} ({file.notes[0]})"
+        for file in sorted(files, key=lambda file: file.source)[:limit]
+    ]
+    more = len(files) - len(shown)
+    count = f"{len(files)} files are" if len(files) > 1 else "one file is"
+    note = f"{count} left out: {', '.join(shown)}" + (f", {more} more" if more else "")
+    return Outcome(name, "left_out", notes=[note])
 
 
 def _untold(_: Outcome) -> None:
@@ -181,12 +215,33 @@ def _options(given: Mapping[str, Any]) -> Options:
         options = Options(**given)
     except TypeError as error:
         raise UsageError(f"ingest: {error}") from None
+    if options.columns:
+        options = _with_columns(options)
     known = importers.registry()
     if options.format is not None and options.format not in known:
         raise UsageError(
             f"no importer {options.format!r}", hint=f"There are: {', '.join(known)}"
         )
+    check_names(options.label, options.tags)
+    require_utf8(options.job or "", "the job")
     return options
+
+
+def _with_columns(options: Options) -> Options:
+    """The options with named columns: those of a log that nothing else can be."""
+    names = tuple(name.strip() for name in options.columns)
+    if "" in names or len(set(names)) < len(names):
+        raise UsageError(
+            f"--columns: a name is empty, or twice there: {','.join(names)!r}",
+            hint="Name each column once, in order, as --query-gpu had them.",
+        )
+    if options.format not in (None, COLUMNS_FORMAT):
+        raise UsageError(
+            f"--columns is for nvidia-smi's CSV logs, not for {options.format}",
+            hint=f"Leave --format out, or say --format {COLUMNS_FORMAT}.",
+        )
+    require_utf8(",".join(names), "a column's name")
+    return replace(options, columns=names, format=COLUMNS_FORMAT)
 
 
 def _nothing_there(names: Sequence[str | Path]) -> Outcome:
@@ -213,7 +268,7 @@ def _ingest_named(
                 # A file that a folder or archive merely contains may be anything.
                 passing = not item.explicit or source.member is not None
                 outcomes += _attempt(store, options, source, passing, progress)
-            if not outcomes and item.explicit:
+            if item.explicit and all(o.status == "left_out" for o in outcomes):
                 outcomes.append(_nothing_there([item.uri]))
     except TraceQLError as error:
         outcomes.append(Outcome(item.uri, "failed", error=error))
@@ -238,9 +293,19 @@ def _attempt(
                     hint="Fetch the file again.",
                 )
             # A capture that cannot be read is never passed over in silence.
+            why = refusal(source.uri, head)
             if not passing or foreign_capture(head) or is_damaged(head):
-                raise refusal(source.uri, head)
+                raise why
+            if not sources.is_journal(source.path):
+                kind = str(why).removeprefix(f"{source.uri}: ")
+                yield Outcome(source.uri, "left_out", notes=[source.cut or kind])
             return
+        if not is_utf8(f"{source.uri}{source.path.absolute()}"):
+            raise UnrecognisedInput(
+                f"{source.uri}: its path is not UTF-8, which DuckDB needs to read it",
+                hint="Rename the file or folder, or read the file from standard "
+                "input: traceql ingest - < FILE",
+            )
         outcome = import_source(store, options, source, importer, progress)
     except TraceQLError as error:
         outcome = Outcome(source.uri, "failed", error=error)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from traceql import plugins, resources
 from traceql.errors import QueryError, UsageError
 from traceql.query_file import ColumnDoc, Param, Query, bare_sql, parse
+from traceql.utf8 import require_utf8
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,6 +51,8 @@ USER = "user"
 
 _CALL = re.compile(r"(?:\b(\w+)\s*\.\s*)?\b(\w+)\s*\(")
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT"}
+# Parameters of our packs that count something.
+_COUNTS = re.compile(r"top|bins|max_depth|\w+_count|\w+_limit")
 _FLOATS = {"FLOAT", "DOUBLE"}
 _BOOLEANS = {"true": True, "yes": True, "1": True}
 _BOOLEANS |= {"false": False, "no": False, "0": False}
@@ -291,7 +294,15 @@ def _literal(query: Query, param: Param, value: object) -> str:
         return "NULL"
     try:
         if param.type in _INTEGERS:
-            return str(_integer(text))
+            number = _integer(text)
+            counts = query.version != USER and _COUNTS.fullmatch(param.name)
+            if number < 0 and counts:
+                raise UsageError(
+                    f"parameter {param.name} of {query.name} counts: {number} is less "
+                    "than none",
+                    hint=f"{param.name}: {param.text}",
+                )
+            return str(number)
         if param.type in _FLOATS:
             return _float(text)
         if param.type == "BOOLEAN":
@@ -301,6 +312,7 @@ def _literal(query: Query, param: Param, value: object) -> str:
         raise UsageError(
             f"parameter {param.name} of {query.name} is {param.type}: {value!r} is not"
         ) from None
+    require_utf8(str(value), f"parameter {param.name} of {query.name}")
     if "\0" in str(value):
         raise UsageError(f"parameter {param.name} of {query.name} holds a NUL")
     literal = _text(str(value))
@@ -334,7 +346,11 @@ def missing_input(con: duckdb.DuckDBPyConnection, query: Query) -> str | None:
         if not any(
             con.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchall() for name in names
         ):
-            return f"The chosen runs hold no {' and no '.join(names)} rows. {advice}"
+            lack = f"The chosen runs hold no {' and no '.join(names)} rows. {advice}"
+            # Reports and dictionaries hold totals, and events neither now nor later.
+            if con.execute("SELECT 1 FROM report_row LIMIT 1").fetchall():
+                lack += " The source's own totals are in the table report_row."
+            return lack
     return None
 
 

@@ -9,6 +9,7 @@ from traceql.errors import UnrecognisedInput
 from traceql.foreign_json import foreign_json
 from traceql.importers import Head
 from traceql.importers._smi import text as texts
+from traceql.unpacking import GZIP
 
 _EXPORT = "Import the report itself, or export it so: nsys export --type sqlite REPORT"
 _SQLITE = b"SQLite format 3\x00"
@@ -28,6 +29,16 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
     ),
     (b"<!DOCTYPE", "an HTML page", "Download the file itself, not its page."),
     (b"<html", "an HTML page", "Download the file itself, not its page."),
+    (
+        GZIP,
+        "a compressed file inside a compressed file inside another",
+        "Unpack it: gunzip.",
+    ),
+    (
+        b"PK\x03\x04",
+        "a zip archive inside another archive",
+        "Unpack it, then import the folder.",
+    ),
     (
         _HDF,
         "an HDF5 file",
@@ -129,6 +140,8 @@ def _known_by_magic(head: Head) -> tuple[str, str] | None:
     for magic, kind, advice in _KINDS:
         if head.data.lstrip()[: len(magic)].lower() == magic.lower():
             return kind, advice
+    if head.data[257:262] == b"ustar":
+        return "a tar archive", "Unpack it: tar xf FILE; then import the folder."
     return None
 
 

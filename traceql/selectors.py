@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from traceql.errors import NoSuchRun, UsageError
 from traceql.manifest import Run
+from traceql.utf8 import require_utf8
 
 SHORTEST_PREFIX = 4
 _RUN_ID = re.compile("r[0-9a-f]{15}")
@@ -45,8 +46,10 @@ def check_names(label: str | None, tags: Mapping[str, str | None]) -> None:
     """Refuses labels and tags that no selector could name.
 
     Raises:
-        UsageError: An empty label or key, a key with `=`, a label like a selector.
+        UsageError: An empty label or key, a key with `=`, a label like a selector,
+            text that is not UTF-8.
     """
+    require_utf8(label or "", "the label")
     if label is not None and (
         not label.strip()
         or label == "all"
@@ -58,12 +61,14 @@ def check_names(label: str | None, tags: Mapping[str, str | None]) -> None:
             hint="A label is not empty, not 'all', no run id, and starts with "
             "neither @ nor tag:.",
         )
-    for key in tags:
+    for key, value in tags.items():
+        require_utf8(f"{key}={value}", "the tag")
         if not key.strip() or "=" in key:
             raise UsageError(f"{key!r} cannot be the key of a tag", hint="--tag k=v")
 
 
 def _matches(runs: Sequence[Run], text: str) -> list[Run]:
+    require_utf8(text, "the selector")
     if text == "all":
         return list(runs)
     if text.startswith("@"):

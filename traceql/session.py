@@ -7,7 +7,8 @@ never downloads anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,12 @@ import duckdb
 import pyarrow as pa
 
 from traceql import queries, schema
+from traceql.attaching import ELSEWHERE
 from traceql.errors import QueryError, UsageError
 from traceql.interruptible import interruptible
 from traceql.queries import Query
 from traceql.result import Result
+from traceql.utf8 import require_utf8
 
 if TYPE_CHECKING:
     from traceql.store import Run, Store
@@ -31,6 +34,14 @@ _VERIFY = (
     "If no one deleted a run meanwhile, traceql store verify tells which files of the "
     "store are amiss."
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """One statement of SQL, and whether it is a question and no change."""
+
+    text: str
+    answers: bool
 
 
 @dataclass(frozen=True)
@@ -71,8 +82,9 @@ class Session:
         made = [key for key in self._to_make if key in needed]
         if any(_BESIDE.search(self._to_make[key].sql) for key in made):
             _ = self.attached
-        for key in made:
-            self._con.execute(self._to_make[key].sql)
+        with _query_errors(self._store):
+            for key in made:
+                self._con.execute(self._to_make[key].sql)
         for key in made:
             del self._to_make[key]
 
@@ -99,6 +111,27 @@ class Session:
         """
         return Result(self._run(text), title="SQL", sql=text)
 
+    def statements(self, text: str) -> list[Statement]:
+        """The statements of SQL, in order.
+
+        Raises:
+            QueryError: It cannot be parsed.
+        """
+        require_utf8(text, "the SQL")
+        try:
+            found = self._con.extract_statements(text)
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+        # A PIVOT is several statements to DuckDB.
+        return [
+            Statement(
+                s.query,
+                s.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT]
+                or s.type == duckdb.StatementType.MULTI,
+            )
+            for s in found
+        ]
+
     def query(self, name: str, params: Mapping[str, object] | None = None) -> Result:
         """Runs a query of the catalogue.
 
@@ -116,37 +149,43 @@ class Session:
             table = self._run(text)
         except QueryError as error:
             # What the macros' own error() raises, and DuckDB for a bad pattern.
-            if isinstance(error.__cause__, duckdb.InvalidInputException):
+            invalid = isinstance(error.__cause__, duckdb.InvalidInputException)
+            if invalid and error.hint is None:
                 what = str(error).removeprefix("Invalid Input Error: ")
                 raise UsageError(
                     f"{name}: {what}", hint=f"traceql query show {name}"
                 ) from error
             raise
-        return Result(
-            table,
-            title=query.title,
-            docs=query.columns,
-            note=queries.missing_input(self._con, query),
-            sql=text,
-        )
+        with _query_errors(self._store):
+            note = queries.missing_input(self._con, query)
+        if note is None and table.num_rows == 0 and _BESIDE.search(query.sql):
+            note = self._elsewhere()
+        return Result(table, title=query.title, docs=query.columns, note=note, sql=text)
+
+    def _elsewhere(self) -> str | None:
+        """Which logs beside the runs have no sample in the runs' time."""
+        found = [
+            f"{log.label or log.run_id}: {finding.message} ({finding.example})"
+            for log in self.attached
+            for finding in log.diagnostics
+            if finding.code == ELSEWHERE
+        ]
+        return "\n".join(found) or None
 
     def script(self) -> str:
         """The session as SQL text: what another DuckDB needs to see the same."""
         return self._script + _attached_sql(self._store, self.attached)
 
     def _run(self, text: str) -> pa.Table:
+        require_utf8(text, "the SQL")
         self.make(text)
 
         def table() -> pa.Table:
             relation = self._con.sql(text)
             return pa.table({}) if relation is None else relation.to_arrow_table()
 
-        try:
+        with _query_errors(self._store):
             return interruptible(self._con, table)
-        except duckdb.IOException as error:
-            raise QueryError(str(error), hint=_VERIFY) from error
-        except duckdb.Error as error:
-            raise QueryError(str(error)) from error
 
 
 def open_session(
@@ -181,16 +220,34 @@ def open_session(
         import fsspec.core
 
         con.register_filesystem(fsspec.core.url_to_fs(store.path)[0])
-    try:
+    with _query_errors(store):
         con.execute(prelude + views)
-    except duckdb.IOException as error:
-        raise QueryError(str(error), hint=_VERIFY) from error
     script = prelude + _macros_sql(catalog) + views
     session = Session(list(runs), catalog, store, con, script, dict(catalog))
     if sandbox:
         readable = (*runs, *session.attached)
         _close(con, [path for run in readable for path in store.paths(run)])
     return session
+
+
+@contextmanager
+def _query_errors(store: Store) -> Iterator[None]:
+    """Turns what DuckDB raises into errors that say whether a file is to blame.
+
+    Raises:
+        QueryError: DuckDB raised something.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error)
+        # Of a damaged footer DuckDB tells neither the file nor a kind of its own.
+        damaged = (
+            isinstance(error, duckdb.IOException)
+            or f"{store.path}/" in text
+            or "TProtocolException" in text
+        )
+        raise QueryError(text, hint=_VERIFY if damaged else None) from error
 
 
 def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:

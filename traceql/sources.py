@@ -119,6 +119,16 @@ def journals(database: Path) -> list[Path]:
     return [path for path in beside if path.is_file() and path.stat().st_size > 0]
 
 
+def is_journal(path: Path) -> bool:
+    """Whether a file is what SQLite has beside a database, and part of that."""
+    ends = ("-wal", "-journal", "-shm")
+    return any(
+        path.name.endswith(end)
+        and path.with_name(path.name.removesuffix(end)).is_file()
+        for end in ends
+    )
+
+
 @dataclass(frozen=True)
 class Named:
     """One thing to import, not opened yet.

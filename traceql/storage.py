@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from traceql.errors import StoreError, TraceQLError
+from traceql.utf8 import is_utf8
 
 STAGING = ".staging"
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
@@ -238,13 +239,20 @@ def open_storage(path: str | Path) -> Storage:
     """The storage of a local path or of any URL that fsspec knows.
 
     Raises:
-        StoreError: The URL's protocol is unknown, or its package is missing.
+        StoreError: The URL's protocol is unknown, or its package is missing; or the
+            path is not UTF-8.
     """
     text = str(path)
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     if "://" not in text:
-        return LocalStorage(Path(text).expanduser().absolute())
+        folder = Path(text).expanduser().absolute()
+        if not is_utf8(str(folder)):
+            raise StoreError(
+                f"the store's path is not UTF-8, which DuckDB needs: {folder}",
+                hint="Name another one: --store or TRACEQL_STORE.",
+            )
+        return LocalStorage(folder)
     protocol = text.partition("://")[0]
     extra = {"gs": "gcs", "az": "azure", "abfs": "azure"}.get(protocol, protocol)
     try:

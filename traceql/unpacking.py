@@ -1,4 +1,4 @@
-"""Compressed files unpacked aside: gzip of any number of members, and zstd.
+"""Compressed files unpacked aside: gzip of any number of members, zstd, one in another.
 
 Invariant: what a cut or damaged file still gives is given, and that it was cut is said.
 """
@@ -14,6 +14,7 @@ GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 _BLOCK = 1 << 20
 _ZSTD_BLOCK = 1 << 16  # what an error in it loses is at most this
+_DEPTH = 2
 _ENDINGS = {GZIP: ".gz", ZSTD: ".zst"}
 
 
@@ -33,13 +34,21 @@ def unpacked(path: Path, name: str, folder: Path) -> tuple[Path, str | None]:
         zlib.error: A gzip file is damaged before its first byte.
         OSError: It cannot be read or written, or a zstd file is damaged at once.
     """
-    with path.open("rb") as file:
-        magic = file.read(4)
-    kind = next((k for k in _ENDINGS if magic.startswith(k)), None)
-    if kind is None:
-        return path, None
-    target = folder / f"unpacked-{name.removesuffix(_ENDINGS[kind]) or 'stdin'}"
-    return target, _gunzip(path, target) if kind == GZIP else _unzstd(path, target)
+    cut = None
+    # A file that was compressed twice is common enough; one packed deeper is a bomb.
+    for depth in range(_DEPTH):
+        with path.open("rb") as file:
+            magic = file.read(4)
+        kind = next((k for k in _ENDINGS if magic.startswith(k)), None)
+        if kind is None:
+            break
+        name = name.removesuffix(_ENDINGS[kind]) or "stdin"
+        target = folder / f"unpacked{depth or ''}-{name}"
+        why = _gunzip(path, target) if kind == GZIP else _unzstd(path, target)
+        if depth:
+            path.unlink()
+        path, cut = target, cut or why
+    return path, cut
 
 
 def beginning(path: Path, size: int) -> bytes:

@@ -29,6 +29,12 @@ _HOME = (
     r"""[^/\\\s"'`<>\[\](){};:,|]*"""
 )
 
+# What a damaged file says of a duration or a size may be any number; 93 of those below
+# add up to less than 64 bits. 10^17 ns are three years, 10^17 bytes are more than a
+# process can address.
+_BOUNDED = {"dur_ns", "bytes"}
+_BOUND = "DECIMAL(17, 0)"
+
 
 def redacted(text: str) -> str:
     """The text with the user's part of home directories replaced by `~`."""
@@ -38,6 +44,14 @@ def redacted(text: str) -> str:
 def _text(value: object) -> str:
     """A SQL string literal."""
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def _cast(cast: str, column: Column) -> str:
+    """The column's value in its type; with TRY_CAST NULL where it does not fit."""
+    value = f'{cast}("{column.name}" AS {column.type})'
+    if column.name in _BOUNDED:
+        return f"{cast}({cast}({value} AS {_BOUND}) AS {column.type})"
+    return value
 
 
 def _stored_type(column: Column) -> str:
@@ -154,7 +168,7 @@ class Writer:
         if not present:
             return f"CAST(NULL AS {type_}) AS {name}"
         if type_ != "VARCHAR":
-            return f"{cast}({name} AS {type_}) AS {name}"
+            return f"{_cast(cast, column)} AS {name}"
         if self._redact:
             text = f"CAST({name} AS VARCHAR)"
             return f"regexp_replace({text}, {_text(_HOME)}, '~', 'g') AS {name}"
@@ -174,13 +188,14 @@ class Writer:
                 continue
             ((lossy,),) = con.execute(
                 f'SELECT count(*) FROM ({select}) WHERE "{column.name}" IS NOT NULL '
-                f'AND TRY_CAST("{column.name}" AS {column.type}) IS NULL'
+                f"AND {_cast('TRY_CAST', column)} IS NULL"
             ).fetchall()
+            bounded = column.name in _BOUNDED
+            limit = "below 10^17" if bounded else f"of type {column.type}"
             self._diagnostics.add(
                 f"lossy_{table}_{column.name}",
                 "data_loss",
-                f"Values of {table}.{column.name} do not fit {column.type}: "
-                "they are NULL.",
+                f"Values of {table}.{column.name} are not {limit}: they are NULL.",
                 count=lossy,
                 example=error.splitlines()[0],
             )

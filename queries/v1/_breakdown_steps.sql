@@ -1,12 +1,12 @@
 -- @title Steps of step_breakdown
 -- One row per step. Modes honest, xprof and input take the iterations as the host ran
--- them; a run without any is one step, its capture. Mode tb moves
--- the marked ones as torch-tb-profiler does: a step ends no earlier than the last GPU
--- operation that a call within it launched, and begins no earlier than the step before
--- it ends (the first: than what was launched before it and ended before its own work
--- began); a last step that launched less than 80 % of the one before is dropped, as are
--- steps after the last that launched anything. A run without marked iterations is one
--- step from the first to the last of its framework operations.
+-- them, or a device; a run without any is one step, its capture. Mode tb moves the
+-- host's marked ones as torch-tb-profiler does: a step ends no earlier than the last
+-- GPU operation that a call within it launched, and begins no earlier than the step
+-- before it ends (the first: than what was launched before it and ended before its own
+-- work began); a last step that launched less than 80 % of the one before is dropped,
+-- as are steps after the last that launched anything. A run without marked iterations
+-- is one step from the first to the last of its framework operations.
 -- @param mode VARCHAR honest, tb, xprof or input.
 -- @param pattern VARCHAR As in _iterations.
 -- @since 0.2
@@ -14,11 +14,11 @@ CREATE MACRO _breakdown_steps(
     mode VARCHAR := 'honest', pattern VARCHAR := NULL
 ) AS TABLE
 WITH found AS (
-    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    SELECT run_id, pid, device_id, iteration, name, source, start_ns, end_ns
     FROM v1._iterations(pattern := pattern)
     WHERE mode <> 'tb'
     UNION ALL
-    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    SELECT run_id, pid, device_id, iteration, name, source, start_ns, end_ns
     FROM v1._marked_iterations(pattern := pattern)
     WHERE mode = 'tb'
 ),
@@ -29,10 +29,10 @@ hosts AS (
     GROUP BY run_id
 ),
 steps AS MATERIALIZED (
-    SELECT run_id, pid, iteration, name, source, start_ns, end_ns FROM found
+    SELECT run_id, pid, device_id, iteration, name, source, start_ns, end_ns FROM found
     UNION ALL
     SELECT
-        run.run_id, NULL, 0, NULL, 'capture',
+        run.run_id, NULL, NULL, 0, NULL, 'capture',
         coalesce(hosts.start_ns, run.first_ts_ns),
         coalesce(hosts.end_ns, run.first_ts_ns + run.span_ns)
     FROM run
@@ -41,19 +41,21 @@ steps AS MATERIALIZED (
 ),
 processes AS (
     SELECT
-        run_id, pid, row_number() OVER (ORDER BY run_id, pid) AS process_no,
-        count(*) OVER (PARTITION BY run_id) = 1 AS is_only
+        run_id, pid, device_id,
+        row_number() OVER (ORDER BY run_id, pid, device_id) AS process_no,
+        count(*) OVER (PARTITION BY run_id, device_id) = 1 AS is_only
     FROM steps
-    GROUP BY run_id, pid
+    GROUP BY run_id, pid, device_id
 ),
 numbered AS (
     SELECT
-        steps.run_id, steps.pid, steps.iteration, steps.name, steps.source,
-        steps.start_ns, steps.end_ns, processes.process_no
+        steps.run_id, steps.pid, steps.device_id, steps.iteration, steps.name,
+        steps.source, steps.start_ns, steps.end_ns, processes.process_no
     FROM steps
     JOIN processes
         ON steps.run_id = processes.run_id
         AND steps.pid IS NOT DISTINCT FROM processes.pid
+        AND steps.device_id IS NOT DISTINCT FROM processes.device_id
 ),
 launched AS (
     SELECT
@@ -62,9 +64,11 @@ launched AS (
         api_call.ts_ns AS call_ns,
         api_call.ts_ns + api_call.dur_ns AS call_end_ns
     FROM gpu_op
-    LEFT JOIN processes AS own ON gpu_op.run_id = own.run_id AND gpu_op.pid = own.pid
+    LEFT JOIN processes AS own
+        ON gpu_op.run_id = own.run_id AND gpu_op.pid = own.pid
+        AND own.device_id IS NULL
     LEFT JOIN processes AS other
-        ON gpu_op.run_id = other.run_id
+        ON gpu_op.run_id = other.run_id AND other.device_id IS NULL
         AND (other.pid IS NULL OR (other.is_only AND gpu_op.pid IS NULL))
     LEFT JOIN api_call
         ON gpu_op.run_id = api_call.run_id AND gpu_op.api_call_id = api_call.api_call_id
@@ -102,9 +106,9 @@ openings AS (
 ),
 ended AS (
     SELECT
-        numbered.run_id, numbered.pid, numbered.iteration, numbered.name,
-        numbered.source, numbered.start_ns, numbered.end_ns, numbered.process_no,
-        work.op_count, openings.end_ns AS opening_ns,
+        numbered.run_id, numbered.pid, numbered.device_id, numbered.iteration,
+        numbered.name, numbered.source, numbered.start_ns, numbered.end_ns,
+        numbered.process_no, work.op_count, openings.end_ns AS opening_ns,
         count(work.op_count) OVER (PARTITION BY numbered.process_no) > 0 AS is_moved,
         greatest(
             openings.end_ns,
@@ -124,7 +128,7 @@ ended AS (
     LEFT JOIN openings ON numbered.process_no = openings.process_no
 )
 SELECT
-    run_id, pid, iteration, name, source,
+    run_id, pid, device_id, iteration, name, source,
     CASE WHEN is_moved THEN greatest(start_ns, coalesce(
         lag(moved_end_ns) OVER (PARTITION BY process_no ORDER BY iteration), opening_ns
     )) ELSE start_ns END AS start_ns,
@@ -134,4 +138,4 @@ QUALIFY NOT is_moved OR iteration < last_iteration OR (
     iteration = last_iteration
     AND coalesce(earlier_op_count * 0.8 <= op_count, true)
 )
-ORDER BY run_id, pid, iteration;
+ORDER BY run_id, pid, device_id, iteration;

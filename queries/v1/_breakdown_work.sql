@@ -2,7 +2,7 @@
 -- One row per interval of GPU or host work and its role in the mode: its place in the
 -- order of priority, from 0; in mode input 0 is GPU work, and the host waits for input
 -- (1), reads (2) or preprocesses it (3): no rows for a run without any such range.
--- Intervals without a known end, and empty ones, are left out.
+-- Host work has no device. Intervals without a known end, and empty ones, are left out.
 -- @param mode VARCHAR honest, tb, xprof or input.
 -- @since 0.2
 CREATE MACRO _breakdown_work(mode VARCHAR := 'honest') AS TABLE
@@ -41,36 +41,42 @@ host AS (
 ),
 work AS (
     SELECT
-        gpu_op.run_id, gpu_op.pid, gpu_op.ts_ns, gpu_op.dur_ns,
+        run_id, pid, device_id, start_ns AS ts_ns, end_ns - start_ns AS dur_ns,
         CASE mode
             WHEN 'input' THEN 0
             WHEN 'honest' THEN CASE
                 WHEN activity = 'communication' THEN 3
-                WHEN op_kind IN ('kernel', 'graph') THEN 0
-                WHEN op_kind = 'memcpy' THEN 1
-                ELSE 2
-            END
-            WHEN 'tb' THEN CASE
-                WHEN op_kind = 'kernel' AND tb_ops.op_id IS NOT NULL THEN 3
-                WHEN op_kind IN ('kernel', 'graph') THEN 0
-                WHEN op_kind = 'memcpy' THEN 1
-                ELSE 2
+                WHEN is_kernel THEN 0
+                WHEN activity = 'memset' THEN 2
+                ELSE 1
             END
             WHEN 'xprof' THEN CASE
                 WHEN activity = 'communication' THEN 4
-                WHEN op_kind <> 'memcpy' OR activity = 'copy_unknown' THEN 0
+                WHEN is_kernel OR activity IN ('memset', 'copy_unknown') THEN 0
                 WHEN activity IN ('copy_d2h', 'copy_a2h') THEN 1
                 WHEN activity IN ('copy_h2d', 'copy_h2a') THEN 6
                 WHEN activity <> 'copy_h2h' THEN 2
             END
         END AS role
-    FROM gpu_op
-    LEFT JOIN tb_ops ON gpu_op.run_id = tb_ops.run_id AND gpu_op.op_id = tb_ops.op_id
-    WHERE mode <> 'input'
-        OR gpu_op.run_id IN (SELECT run_id FROM host WHERE stage IS NOT NULL)
+    FROM v1._gpu_sweep()
+    WHERE mode <> 'tb' AND (
+        mode <> 'input' OR run_id IN (SELECT run_id FROM host WHERE stage IS NOT NULL)
+    )
     UNION ALL
     SELECT
-        run_id, pid, ts_ns, dur_ns,
+        gpu_op.run_id, gpu_op.pid, gpu_op.device_id, gpu_op.ts_ns, gpu_op.dur_ns,
+        CASE
+            WHEN op_kind = 'kernel' AND tb_ops.op_id IS NOT NULL THEN 3
+            WHEN op_kind IN ('kernel', 'graph') THEN 0
+            WHEN op_kind = 'memcpy' THEN 1
+            ELSE 2
+        END
+    FROM gpu_op
+    LEFT JOIN tb_ops ON gpu_op.run_id = tb_ops.run_id AND gpu_op.op_id = tb_ops.op_id
+    WHERE mode = 'tb'
+    UNION ALL
+    SELECT
+        run_id, pid, NULL, ts_ns, dur_ns,
         CASE
             WHEN mode = 'input' OR api IN ('osrt', 'openmp') THEN NULL
             WHEN mode = 'tb' THEN CASE
@@ -88,7 +94,7 @@ work AS (
     FROM api_call
     UNION ALL
     SELECT
-        run_id, pid, ts_ns, dur_ns,
+        run_id, pid, NULL, ts_ns, dur_ns,
         CASE
             WHEN mode = 'tb' THEN CASE
                 WHEN starts_with(name, 'enumerate(DataLoader)#')
@@ -115,6 +121,6 @@ work AS (
     FROM host
 )
 SELECT
-    run_id, pid, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns, role
+    run_id, pid, device_id, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns, role
 FROM work
 WHERE dur_ns > 0 AND role IS NOT NULL;

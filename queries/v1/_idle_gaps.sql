@@ -49,11 +49,6 @@ reached AS (
 lasts AS (
     SELECT run_id, device_id, max(end_ns) AS end_ns FROM ops GROUP BY run_id, device_id
 ),
-devices AS (
-    SELECT run_id, device_id FROM device WHERE kind IS DISTINCT FROM 'cpu'
-    UNION
-    SELECT run_id, device_id FROM lasts
-),
 gaps AS (
     SELECT
         reached.run_id, reached.device_id, reached.api_call_id, reached.launch_ts_ns,
@@ -67,14 +62,10 @@ gaps AS (
     WHERE reached.start_ns > coalesce(reached.earlier_end_ns, windows.window_start_ns)
     UNION ALL
     SELECT
-        devices.run_id, devices.device_id, NULL, NULL,
-        coalesce(lasts.end_ns, windows.window_start_ns), windows.window_end_ns,
-        CASE WHEN lasts.end_ns IS NULL THEN 'nothing ran' ELSE 'after the last' END
-    FROM devices
-    JOIN windows ON devices.run_id = windows.run_id
-    LEFT JOIN lasts
-        ON devices.run_id = lasts.run_id
-        AND devices.device_id IS NOT DISTINCT FROM lasts.device_id
+        lasts.run_id, lasts.device_id, NULL, NULL, lasts.end_ns,
+        windows.window_end_ns, 'after the last'
+    FROM lasts
+    JOIN windows ON lasts.run_id = windows.run_id
 ),
 -- The profiler's own time on the processes of a device, as disjoint pieces.
 own_time AS (

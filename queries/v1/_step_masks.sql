@@ -1,7 +1,8 @@
 -- @title Steps by what ran at once
 -- Each step's time by the set of roles of which something ran, as a mask with bit i
 -- for role i of _breakdown_work; nothing is no row. All that its process does counts
--- when it runs, on any thread or device; a step of an unknown process takes what is
+-- when it runs, on any thread or device; to a device's own step only that device's work
+-- and the host's. A step of an unknown process takes what is
 -- of processes without steps, and work of an unknown process belongs to the run's only
 -- process with steps.
 -- @param mode VARCHAR As in _breakdown_work.
@@ -11,24 +12,28 @@ CREATE MACRO _step_masks(
     mode VARCHAR := 'honest', pattern VARCHAR := NULL
 ) AS TABLE
 WITH steps AS MATERIALIZED (
-    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    SELECT run_id, pid, device_id, iteration, name, source, start_ns, end_ns
     FROM v1._breakdown_steps(mode := mode, pattern := pattern)
 ),
 processes AS (
     SELECT
-        run_id, pid, row_number() OVER (ORDER BY run_id, pid) AS process_no,
-        count(*) OVER (PARTITION BY run_id) = 1 AS is_only
+        run_id, pid, device_id,
+        row_number() OVER (ORDER BY run_id, pid, device_id) AS process_no,
+        count(*) OVER (PARTITION BY run_id, device_id) = 1 AS is_only
     FROM steps
-    GROUP BY run_id, pid
+    GROUP BY run_id, pid, device_id
 ),
 owned AS (
     SELECT
         coalesce(own.process_no, other.process_no) AS process_no,
         work.role, work.start_ns, work.end_ns
     FROM v1._breakdown_work(mode := mode) AS work
-    LEFT JOIN processes AS own ON work.run_id = own.run_id AND work.pid = own.pid
+    LEFT JOIN processes AS own
+        ON work.run_id = own.run_id AND work.pid = own.pid
+        AND coalesce(work.device_id = own.device_id, true)
     LEFT JOIN processes AS other
         ON work.run_id = other.run_id
+        AND coalesce(work.device_id = other.device_id, true)
         AND (other.pid IS NULL OR (other.is_only AND work.pid IS NULL))
     WHERE coalesce(own.process_no, other.process_no) IS NOT NULL
 ),
@@ -57,12 +62,14 @@ borders AS MATERIALIZED (
         JOIN processes
             ON steps.run_id = processes.run_id
             AND steps.pid IS NOT DISTINCT FROM processes.pid
+            AND steps.device_id IS NOT DISTINCT FROM processes.device_id
         UNION
         SELECT processes.process_no, steps.end_ns
         FROM steps
         JOIN processes
             ON steps.run_id = processes.run_id
             AND steps.pid IS NOT DISTINCT FROM processes.pid
+            AND steps.device_id IS NOT DISTINCT FROM processes.device_id
     )
 ),
 -- A change of the roles in the low 16 bits, of the borders passed above them.
@@ -99,22 +106,25 @@ measured AS (
 -- Most steps lie between two neighbouring borders; overlapping ones span more.
 tiled AS (
     SELECT
-        steps.run_id, steps.pid, steps.iteration, processes.process_no,
+        steps.run_id, steps.pid, steps.device_id, steps.iteration,
+        processes.process_no,
         unnest(range(first.border_no, last.border_no)) AS border_no
     FROM steps
     JOIN processes
         ON steps.run_id = processes.run_id
         AND steps.pid IS NOT DISTINCT FROM processes.pid
+        AND steps.device_id IS NOT DISTINCT FROM processes.device_id
     JOIN borders AS first
         ON processes.process_no = first.process_no AND steps.start_ns = first.at_ns
     JOIN borders AS last
         ON processes.process_no = last.process_no AND steps.end_ns = last.at_ns
 )
 SELECT
-    tiled.run_id, tiled.pid, tiled.iteration, measured.mask,
+    tiled.run_id, tiled.pid, tiled.device_id, tiled.iteration, measured.mask,
     CAST(sum(measured.time_ns) AS BIGINT) AS time_ns
 FROM tiled
 JOIN measured
     ON tiled.process_no = measured.process_no
     AND tiled.border_no = measured.border_no
-GROUP BY tiled.run_id, tiled.pid, tiled.iteration, measured.mask;
+GROUP BY
+    tiled.run_id, tiled.pid, tiled.device_id, tiled.iteration, measured.mask;

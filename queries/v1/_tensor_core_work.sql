@@ -3,8 +3,8 @@
 -- it. What the source itself says of a kernel, or of an operation, wins over the rules:
 -- rules/kernel_tensor_core.csv by the kernel's name, where they do not know
 -- rules/class_tensor_core.csv by its class; rules/op_tensor_core.csv by the operation's
--- name and type. Operations of one name in a run have one answer. Whole graph launches
--- are not in it.
+-- name and type: no where they say nothing, unknown for a cluster of operations.
+-- Operations of one name in a run have one answer. Whole graph launches are not in it.
 -- @param time_window VARCHAR As in _windows.
 -- @param from_ns BIGINT As in _windows.
 -- @param to_ns BIGINT As in _windows.
@@ -80,13 +80,16 @@ eligible AS (
         CASE
             WHEN any_value(stated_ops.stated) THEN 'yes'
             WHEN NOT any_value(stated_ops.stated) THEN 'no'
-            WHEN bool_or(
-                v1.op_tensor_core(work.op_name) = 'yes'
-                OR coalesce(v1.op_tensor_core(work.op_type) = 'yes', false)
-            ) THEN 'yes'
+            WHEN bool_or(list_contains(work.rules, 'yes')) THEN 'yes'
+            WHEN bool_or(list_contains(work.rules, 'cluster')) THEN 'unknown'
             ELSE 'no'
         END AS answer
-    FROM work
+    FROM (
+        SELECT
+            run_id, op_name,
+            [v1.op_tensor_core(op_name), v1.op_tensor_core(op_type)] AS rules
+        FROM work
+    ) AS work
     LEFT JOIN stated_ops
         ON work.run_id = stated_ops.run_id AND work.op_name = stated_ops.op_name
     WHERE work.op_name IS NOT NULL

@@ -3,7 +3,8 @@
 -- given makes it a range; the bound that is not given is the capture's.
 -- @param time_window VARCHAR capture (the whole capture), gpu (first start to last
 --     end of the run's GPU operations) or steps (first start to last end of its
---     iterations).
+--     iterations, as far as the capture reaches; where these are devices' own, the
+--     time in which each of the devices is in its, which may be none).
 -- @param from_ns BIGINT Start of a range, ns since the run's origin.
 -- @param to_ns BIGINT End of a range, ns since the run's origin.
 -- @column run_id id key The run.
@@ -44,10 +45,25 @@ gpu AS (
 ),
 steps AS (
     SELECT
-        step.run_id, min(step.start_ns) AS start_ns, max(step.end_ns) AS end_ns
-    FROM v1._iterations(pattern := NULL) AS step
-    WHERE time_window = 'steps' AND coalesce(from_ns, to_ns) IS NULL
-    GROUP BY step.run_id
+        stepping.run_id,
+        greatest(any_value(run.first_ts_ns), coalesce(
+            min(stepping.start_ns) FILTER (stepping.device_id IS NULL),
+            max(stepping.start_ns)
+        )) AS start_ns,
+        least(any_value(run.first_ts_ns + run.span_ns), coalesce(
+            max(stepping.end_ns) FILTER (stepping.device_id IS NULL),
+            min(stepping.end_ns)
+        )) AS end_ns
+    FROM (
+        SELECT
+            step.run_id, step.device_id, min(step.start_ns) AS start_ns,
+            max(step.end_ns) AS end_ns
+        FROM v1._iterations(pattern := NULL) AS step
+        WHERE time_window = 'steps' AND coalesce(from_ns, to_ns) IS NULL
+        GROUP BY step.run_id, step.device_id
+    ) AS stepping
+    LEFT JOIN run ON stepping.run_id = run.run_id
+    GROUP BY stepping.run_id
 ),
 bounds AS (
     SELECT capture.run_id, capture.start_ns, capture.end_ns FROM capture

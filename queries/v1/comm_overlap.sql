@@ -29,13 +29,17 @@
 --     kernel.
 -- @column exposed_copy_pct pct lower That time, of the window.
 -- @column busy_union_ns ns neutral U(K or M).
+-- @column link text neutral How the device is linked to the run's others that ran
+--     communication in the window: NV and the number of links, PIX, PXB, PHB, NODE or
+--     SYS; several with commas. Which of them a communication took is not recorded.
+--     NULL where it or all others ran none, or a link is not known: see memcpy_summary.
 -- @key run_id, device_id
 -- @requires kernel|memcpy|memset|graph_launch Record GPU activity: nsys profile -t cuda
 -- @since 0.2
 CREATE MACRO comm_overlap(
     time_window VARCHAR := 'capture', from_ns BIGINT := NULL, to_ns BIGINT := NULL
 ) AS TABLE
-WITH measured AS (
+WITH measured AS MATERIALIZED (
     SELECT
         run_id, device_id,
         any_value(window_name) AS window_name,
@@ -51,9 +55,24 @@ WITH measured AS (
         CAST(coalesce(sum(end_ns - copy_from_ns), 0) AS BIGINT) AS m_ns
     FROM v1._gpu_spans(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
     GROUP BY run_id, device_id
+),
+linked AS (
+    SELECT
+        one.run_id, one.device_id,
+        CASE WHEN count(links.link) = count(*)
+            THEN string_agg(DISTINCT links.link, ', ' ORDER BY links.link) END AS link
+    FROM measured AS one
+    JOIN measured AS other
+        ON other.run_id = one.run_id AND other.device_id <> one.device_id
+    LEFT JOIN v1._device_links() AS links
+        ON links.run_id = one.run_id::VARCHAR
+        AND links.src_device_id = one.device_id
+        AND links.dst_device_id = other.device_id
+    WHERE one.c_ns > 0 AND other.c_ns > 0
+    GROUP BY one.run_id, one.device_id
 )
 SELECT
-    run_id, device_id, window_name, window_start_ns, window_end_ns,
+    measured.run_id, measured.device_id, window_name, window_start_ns, window_end_ns,
     p_ns AS compute_union_ns, c_ns AS communication_union_ns,
     c_sum_ns AS communication_sum_ns,
     c_ns + p_ns - k_ns AS overlapped_communication_ns,
@@ -65,6 +84,8 @@ SELECT
     (k_ns + m_ns - busy_ns) / nullif(m_ns, 0) AS overlapped_copy_share,
     busy_ns - k_ns AS exposed_copy_ns,
     100.0 * (busy_ns - k_ns) / (window_end_ns - window_start_ns) AS exposed_copy_pct,
-    busy_ns AS busy_union_ns
+    busy_ns AS busy_union_ns, linked.link
 FROM measured
-ORDER BY run_id, device_id;
+LEFT JOIN linked
+    ON measured.run_id = linked.run_id AND measured.device_id = linked.device_id
+ORDER BY measured.run_id, measured.device_id;

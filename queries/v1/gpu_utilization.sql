@@ -3,9 +3,9 @@
 -- bins of it. U is the union of intervals: time with at least one of them running.
 -- K: kernels and whole graph launches. M: copies and fills. Operations are clipped to
 -- the row's span, which is the denominator of every percentage: union percentages
--- cannot pass 100, those of sums can and are no utilization. A device that is known
--- but ran nothing is a row of zeros; operations that name no device are a row of
--- their own.
+-- cannot pass 100, those of sums can and are no utilization. A device without any
+-- operation in the run has no row, also where the source lists it: whether it was idle
+-- or not recorded is unknown. Operations that name no device are a row of their own.
 -- @param time_window VARCHAR capture, gpu (first start to last end of the run's GPU
 --     operations) or steps (first start to last end of its iterations).
 -- @param from_ns BIGINT Start of a range instead, ns since the run's origin.
@@ -137,9 +137,7 @@ measured AS (
     GROUP BY run_id, device_id, bin
 ),
 devices AS (
-    SELECT run_id, device_id FROM device WHERE kind IS DISTINCT FROM 'cpu'
-    UNION
-    SELECT run_id, device_id FROM gpu_op
+    SELECT DISTINCT run_id, device_id FROM gpu_op
 ),
 filled AS (
     SELECT

@@ -4,14 +4,14 @@
 -- device; its cause is that of the operation that ended it. host: the call that
 -- launched it began after the gap had: the device waited for the host. kernel wait: it
 -- had been launched, and the gap is not longer than kernel_wait_ns: what the hardware
--- takes from one operation to the next. other: it had been launched, and waited
--- longer: for another stream, device or rank, or for the copy engines. unknown launch:
--- the capture holds no call for it. profiler: the profiler's own flush or stop took
--- more than half of the gap. before the first, after the last: outside of the
--- device's operations. nothing ran: the device had none at all. What the host did
--- meanwhile is the innermost annotation, and the innermost op, that the launching
--- thread was in at the middle of the gap, or of its part before the launch where it
--- has one; NULL where it was in none, or no launching thread is known.
+-- takes from one operation to the next. other: it had been launched, and waited longer:
+-- for another stream, device or rank, or for the copy engines. unknown launch: the
+-- capture holds no call for it. profiler: the profiler's own flush or stop took more
+-- than half of the gap. before the first, after the last: outside of the device's
+-- operations; a device without any in the run has no row. What the host did meanwhile
+-- is the innermost annotation, and the innermost op, that the launching thread was in
+-- at the middle of the gap, or of its part before the launch where it has one; NULL
+-- where it was in none, or no launching thread is known.
 -- @param group_by VARCHAR cause (one row each), host (cause, annotation and op) or gap.
 -- @param kernel_wait_ns BIGINT Longest gap that is a kernel wait.
 -- @param top BIGINT Rows per run, by idle time; NULL for all.

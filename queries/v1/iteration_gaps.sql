@@ -1,8 +1,9 @@
 -- @title Gaps between iterations
 -- For each iteration and device, the time from the last end of the GPU work of the
 -- latest earlier iteration with work there to the first start of its own, and what the
--- host did with it. An iteration owns what it launched, as in iteration_timing; the
--- first one on a device has no gap and no row. Negative where two overlap.
+-- host did with it. An iteration owns what it launched, or what ran in a device's own
+-- step, as in iteration_timing; the first one on a device has no gap and no row.
+-- Negative where two overlap.
 -- gap_ns = to_launch_ns + launch_to_start_ns where the launch is known: of several
 -- operations that start first, that of the call with the lowest id. What the host was
 -- in is the innermost annotation, or op, of the launching thread at the middle of the
@@ -11,7 +12,7 @@
 -- @param pattern VARCHAR As in iteration_timing.
 -- @column run_id id key The run.
 -- @column pid id key Process of the iteration; NULL where the source does not say it.
--- @column iteration id key The iteration after the gap: ordinal in its process.
+-- @column iteration id key The iteration after the gap, as in iteration_timing.
 -- @column device_id id key Device.
 -- @column before_iteration id neutral The iteration before the gap.
 -- @column source text neutral Where iterations come from: profiler_step, tf_step,
@@ -23,7 +24,8 @@
 --     all the same (union); NULL where the iterations overlap.
 -- @column idle_ns ns lower Time of the gap in which nothing did.
 -- @column to_iteration_ns ns lower From the gap's start to the start of the iteration
---     on the host; negative where the host was ahead.
+--     on the host (of a device's own step: on the device); negative where the host was
+--     ahead.
 -- @column to_launch_ns ns lower From the gap's start to the first launch; negative
 --     where the host was ahead; NULL where the launch is unknown.
 -- @column launch_to_start_ns ns lower From that launch to the first start.
@@ -150,6 +152,7 @@ FROM gaps
 JOIN v1._iterations(pattern := pattern) AS step
     ON gaps.run_id = step.run_id AND gaps.step_pid IS NOT DISTINCT FROM step.pid
     AND gaps.iteration = step.iteration
+    AND (step.device_id IS NULL OR gaps.device_id = step.device_id)
 LEFT JOIN passed AS since
     ON gaps.run_id = since.run_id AND gaps.start_ns = since.at_ns
     AND gaps.device_id IS NOT DISTINCT FROM since.device_id

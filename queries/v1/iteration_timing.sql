@@ -1,30 +1,34 @@
 -- @title Time of each iteration
 -- Where the time of each iteration went, by device. An iteration owns the GPU
 -- operations that its process launched between its start and its end, whenever they
--- ran: sums and unions are over their whole durations, and may reach past its end.
--- Only idle_ns is by execution: the wall time without what ran on the device
--- meanwhile, whoever launched it. U is the union of intervals, on one device; K:
--- kernels and whole graph launches; C: communication kernels; P: K without C (graph
--- launches with it); M: copies and fills. Work that no iteration launched (between
--- iterations, before them, or of unknown launch) is a row per device with NULL for
--- the iteration. An iteration has a row for each device that its process used in the
--- run. An iteration is an outlier when its wall time is more than 1.05 times the
--- median and more than 3 * 1.4826 median absolute deviations above it, over all
--- iterations of its process, of which there must be five: slow first iterations are
--- outliers and move neither figure.
+-- ran: sums and unions are over their whole durations, and may reach past its end. Only
+-- idle_ns is by execution: the wall time without what ran on the device meanwhile,
+-- whoever launched it. Where the source states steps of devices and none of the host
+-- (TensorFlow's lines "Steps"), a step is its device's alone: it owns what began there
+-- in it, whenever that was launched, and has no row for another device. U is the union
+-- of intervals, on one device; K: kernels and whole graph launches; C: communication
+-- kernels; P: K without C (graph launches with it); M: copies and fills. Work that no
+-- iteration launched (between iterations, before them, or of unknown launch) is a row
+-- per device with NULL for the iteration. An iteration of the host has a row for each
+-- device that its process used in the run. An iteration is an outlier when its wall
+-- time is more than 1.05 times the median and more than 3 * 1.4826 median absolute
+-- deviations above it, over all iterations of its process (a device's own: of that
+-- device), of which there must be five: slow first iterations are outliers and move
+-- neither figure.
 -- @param pattern VARCHAR Regular expression that the names of annotations must match
 --     to be iterations; NULL for the source's own iterations, else names such as
 --     "iteration 7".
 -- @column run_id id key The run.
 -- @column pid id key Process of the iteration; NULL where the source does not say it.
--- @column iteration id key Ordinal in the process by time, from 0; NULL for the work
---     that no iteration launched.
+-- @column iteration id key Ordinal by time, from 0, in the process, or on the device
+--     where steps are its own; NULL for the work that no iteration launched.
 -- @column device_id id key Device.
 -- @column name text neutral Name of the iteration.
 -- @column source text neutral Where iterations come from: profiler_step, tf_step,
 --     dlprof, ..., annotation.
--- @column start_ns ns neutral Start on the host, ns since the run's origin.
--- @column wall_ns ns lower Time on the host from its start to its end.
+-- @column start_ns ns neutral Start on the host, or of the device's own step, ns since
+--     the run's origin.
+-- @column wall_ns ns lower Time from its start to its end.
 -- @column wall_to_median_ratio ratio lower Wall time over the median of the process.
 -- @column is_outlier bool neutral Whether it is far slower than the others (rule
 --     above); NULL with fewer than five iterations.
@@ -45,7 +49,7 @@
 -- @column busy_union_ns ns neutral U(K and M together).
 -- @column idle_ns ns lower Wall time in which nothing ran on the device.
 -- @column idle_pct pct lower That time, of the wall time.
--- @column op_count count neutral GPU operations that it launched.
+-- @column op_count count neutral GPU operations that it owns.
 -- @column launch_count count neutral API calls that launched them, where known; NULL
 --     in a run that knows of no operation's call.
 -- @key run_id, pid, iteration, device_id
@@ -56,16 +60,16 @@
 CREATE MACRO iteration_timing(pattern VARCHAR := NULL) AS TABLE
 WITH steps AS MATERIALIZED (
     SELECT
-        run_id, pid, iteration, name, source, start_ns, end_ns,
-        row_number() OVER (ORDER BY run_id, pid, iteration) AS step_no
+        run_id, pid, device_id, iteration, name, source, start_ns, end_ns,
+        row_number() OVER (ORDER BY run_id, pid, device_id, iteration) AS step_no
     FROM v1._iterations(pattern := pattern)
 ),
 walls AS (
     SELECT
-        run_id, pid, count(*) AS iteration_count,
+        run_id, pid, device_id, count(*) AS iteration_count,
         median(end_ns - start_ns) AS median_ns, mad(end_ns - start_ns) AS mad_ns
     FROM steps
-    GROUP BY run_id, pid
+    GROUP BY run_id, pid, device_id
 ),
 launched AS (
     SELECT
@@ -154,10 +158,12 @@ used AS (
     SELECT run_id, pid, device_id FROM gpu_op GROUP BY run_id, pid, device_id
 ),
 step_devices AS (
-    SELECT steps.run_id, steps.pid, steps.iteration, used.device_id
+    SELECT
+        steps.run_id, steps.pid, steps.iteration,
+        coalesce(steps.device_id, used.device_id) AS device_id
     FROM steps
     LEFT JOIN used
-        ON steps.run_id = used.run_id
+        ON steps.run_id = used.run_id AND steps.device_id IS NULL
         AND (steps.pid = used.pid OR steps.pid IS NULL OR used.pid IS NULL)
     UNION
     SELECT run_id, pid, iteration, device_id FROM owned
@@ -204,7 +210,8 @@ passed AS (
 timed AS (
     SELECT
         step_devices.run_id, step_devices.pid, step_devices.iteration,
-        step_devices.device_id, steps.name, steps.source, steps.start_ns,
+        step_devices.device_id, steps.device_id AS step_device_id, steps.name,
+        steps.source, steps.start_ns,
         steps.end_ns - steps.start_ns AS wall_ns,
         at_end.busy_ns - at_start.busy_ns AS wall_busy_ns
     FROM step_devices
@@ -212,6 +219,7 @@ timed AS (
         ON step_devices.run_id = steps.run_id
         AND step_devices.pid IS NOT DISTINCT FROM steps.pid
         AND step_devices.iteration = steps.iteration
+        AND (steps.device_id IS NULL OR step_devices.device_id = steps.device_id)
     LEFT JOIN passed AS at_start
         ON steps.run_id = at_start.run_id AND steps.start_ns = at_start.at_ns
         AND step_devices.device_id IS NOT DISTINCT FROM at_start.device_id
@@ -246,6 +254,7 @@ filled AS (
     FROM timed
     LEFT JOIN walls
         ON timed.run_id = walls.run_id AND timed.pid IS NOT DISTINCT FROM walls.pid
+        AND timed.step_device_id IS NOT DISTINCT FROM walls.device_id
         AND timed.iteration IS NOT NULL
     LEFT JOIN owned
         ON timed.run_id = owned.run_id AND timed.pid IS NOT DISTINCT FROM owned.pid

@@ -6,7 +6,7 @@
 -- each. The stagger of a device in a step is from the first kernel of that step on any
 -- device of the run to the first on this one, steps being matched across processes by
 -- their number; over the steps that the window holds whole, it is NULL for runs without
--- steps.
+-- steps. Steps that are a device's own begin with its work: they have no stagger.
 -- @param pattern VARCHAR Annotations that are steps, as in iteration_timing.
 -- @param time_window VARCHAR capture, gpu or steps.
 -- @param from_ns BIGINT Start of a range, ns since the run's origin.
@@ -82,6 +82,7 @@ steps AS (
     JOIN windows
         ON step.run_id = windows.run_id AND step.start_ns >= windows.window_start_ns
         AND step.end_ns <= windows.window_end_ns
+    WHERE step.device_id IS NULL
 ),
 firsts AS (
     SELECT op.run_id, op.iteration, op.device_id, min(op.start_ns) AS first_ns

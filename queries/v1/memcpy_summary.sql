@@ -202,7 +202,7 @@ SELECT
     totals.src_memory,
     totals.dst_memory,
     totals.copy_count,
-    totals.total_bytes::BIGINT AS total_bytes,
+    TRY_CAST(totals.total_bytes AS BIGINT) AS total_bytes,
     totals.total_ns::BIGINT AS total_ns,
     100.0 * totals.total_ns / nullif(
         sum(totals.total_ns) OVER (PARTITION BY totals.run_id), 0

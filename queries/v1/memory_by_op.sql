@@ -141,11 +141,11 @@ totals AS (
 SELECT
     totals.run_id, totals.device_id, totals.kind, totals.name,
     CAST(sum(totals.op_count) AS BIGINT) AS op_count,
-    CAST(sum(totals.self_increase_bytes) AS BIGINT) AS self_increase_bytes,
-    CAST(sum(totals.self_allocation_bytes) AS BIGINT) AS self_allocation_bytes,
+    TRY_CAST(sum(totals.self_increase_bytes) AS BIGINT) AS self_increase_bytes,
+    TRY_CAST(sum(totals.self_allocation_bytes) AS BIGINT) AS self_allocation_bytes,
     CAST(sum(totals.self_allocation_count) AS BIGINT) AS self_allocation_count,
-    CAST(sum(totals.increase_bytes) AS BIGINT) AS increase_bytes,
-    CAST(sum(totals.allocation_bytes) AS BIGINT) AS allocation_bytes,
+    TRY_CAST(sum(totals.increase_bytes) AS BIGINT) AS increase_bytes,
+    TRY_CAST(sum(totals.allocation_bytes) AS BIGINT) AS allocation_bytes,
     CAST(sum(totals.allocation_count) AS BIGINT) AS allocation_count,
     any_value(windows.window_name) AS window_name
 FROM totals

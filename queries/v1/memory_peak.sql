@@ -39,7 +39,7 @@ WITH events AS (
     SELECT
         run_id, pid, device_id, kind, ts_ns, bytes, total_allocated_bytes,
         total_reserved_bytes, op_id,
-        CAST(sum(bytes) OVER (
+        TRY_CAST(sum(bytes) OVER (
             PARTITION BY run_id, pid, device_id, kind
             ORDER BY ts_ns, total_allocated_bytes NULLS FIRST, bytes, address
             ROWS UNBOUNDED PRECEDING
@@ -66,9 +66,10 @@ measured AS (
             ) FILTER (net_bytes IS NOT NULL)
         ) AS peak,
         count(*) FILTER (bytes > 0) AS allocation_count,
-        CAST(coalesce(sum(bytes) FILTER (bytes > 0), 0) AS BIGINT) AS allocation_bytes,
+        TRY_CAST(coalesce(sum(bytes) FILTER (bytes > 0), 0) AS BIGINT)
+            AS allocation_bytes,
         count(*) FILTER (bytes < 0) AS free_count,
-        CAST(coalesce(-sum(bytes) FILTER (bytes < 0), 0) AS BIGINT) AS free_bytes
+        TRY_CAST(coalesce(-sum(bytes) FILTER (bytes < 0), 0) AS BIGINT) AS free_bytes
     FROM events
     JOIN v1._windows(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns

@@ -46,7 +46,7 @@ events AS (
         run_id, pid, device_id, kind, ts_ns, total_allocated_bytes,
         total_reserved_bytes,
         row_number() OVER in_order AS event_no,
-        CAST(sum(bytes) OVER in_order AS BIGINT) AS net_bytes
+        TRY_CAST(sum(bytes) OVER in_order AS BIGINT) AS net_bytes
     FROM memory_event
     WINDOW in_order AS (
         PARTITION BY run_id, pid, device_id, kind

@@ -4,7 +4,7 @@
 -- may hold anything), communication (kernels known by name), H2D, D2H, D2D and P2P
 -- copies, memset, other copies. The rows of a device sum to its window; idle is the
 -- empty set. How many operations of a class run at once makes no difference. A device
--- that is known but ran nothing is idle for the whole window.
+-- without any operation in the run has no row, as in gpu_utilization.
 -- @param time_window VARCHAR capture, gpu (first start to last end of the run's GPU
 --     operations) or steps (first start to last end of its iterations).
 -- @param from_ns BIGINT Start of a range instead, ns since the run's origin.
@@ -90,9 +90,7 @@ windows AS (
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     ) AS spans
     JOIN (
-        SELECT run_id, device_id FROM device WHERE kind IS DISTINCT FROM 'cpu'
-        UNION
-        SELECT run_id, device_id FROM gpu_op
+        SELECT DISTINCT run_id, device_id FROM gpu_op
     ) AS devices ON spans.run_id = devices.run_id
 ),
 busy AS (

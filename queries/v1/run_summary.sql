@@ -215,8 +215,8 @@ SELECT
         WHEN 'exposed_copy' THEN parts.exposed_copy_pct
         WHEN 'exposed_communication' THEN parts.exposed_communication_pct
     END AS largest_loss_pct,
-    coalesce(counts.h2d_bytes, 0)::BIGINT AS h2d_bytes,
-    coalesce(counts.d2h_bytes, 0)::BIGINT AS d2h_bytes,
+    TRY_CAST(coalesce(counts.h2d_bytes, 0) AS BIGINT) AS h2d_bytes,
+    TRY_CAST(coalesce(counts.d2h_bytes, 0) AS BIGINT) AS d2h_bytes,
     coalesce(iterations.iteration_count, 0) AS iteration_count,
     iterations.median_iteration_ns,
     coalesce(findings.warning_count, 0) AS warning_count,

@@ -1,12 +1,13 @@
 -- @title Sample logs over a trace's time
 -- Samples of the logs that are attached to a run (traceql ingest LOG --attach RUN), on
 -- the run's own time: each figure of each device, in the window, or in each iteration.
--- Statistics are over the samples that have a value, each alike, however far apart
--- they are. A sample belongs to the last iteration of a process that began before it,
--- if it lies within that one; those in no iteration of any process are a row of their
--- own. Grouped by moment the rows are the samples themselves. What a sample says may be
--- of the time before it: nvidia-smi's utilisation is the share of up to the last second
--- with a kernel, not of an iteration.
+-- Statistics are over the samples that have a value, each alike, however far apart they
+-- are. A sample belongs to the last iteration of a process that began before it, if it
+-- lies within that one; those in no iteration of any process are a row of their own,
+-- and so are all where steps are devices' own, since these say nothing of the time on
+-- other devices. Grouped by moment the rows are the samples themselves. What a sample
+-- says may be of the time before it: nvidia-smi's utilisation is the share of up to the
+-- last second with a kernel, not of an iteration.
 -- @param group_by VARCHAR run, iteration or moment.
 -- @param iteration_pattern VARCHAR Regular expression to find in the names of
 --     annotations that are iterations; NULL: see _iterations.
@@ -97,7 +98,7 @@ steps AS (
     WHERE CASE
         WHEN group_by IN ('run', 'iteration', 'moment') THEN group_by = 'iteration'
         ELSE error('group_by must be run, iteration or moment')
-    END
+    END AND step.device_id IS NULL
 ),
 asked AS (
     SELECT samples.*, processes.on_pid

@@ -3,8 +3,10 @@
 -- runs at it on the devices or host threads of the step's process; what no kind covers
 -- is other. So the parts of a step sum exactly to its time. GPU work counts when it
 -- runs, whoever launched it, on any device of the process: it hides the host's work
--- beside it, and one device hides another's idle time. A kind that the capture does not
--- record takes no time.
+-- beside it, and one device hides another's idle time. Where the source states steps of
+-- devices and none of the host, a step is its device's alone: GPU work elsewhere is not
+-- in it; the host's work beside it is its process's, for whichever device. A kind that
+-- the capture does not record takes no time.
 -- honest: kernel (without communication), memcpy, memset, communication (its kernels,
 -- host communication: MPI calls, ranges named nccl: or gloo:, collective operations
 -- without a kernel), runtime (calls of the GPU's runtime and driver), data_loader
@@ -32,7 +34,9 @@
 --     are iterations; NULL for the source's own, else names such as "iteration 7".
 -- @column run_id id key The run.
 -- @column pid id key Process of the step; NULL where the source does not say it.
--- @column iteration id key Ordinal in the process by time, from 0.
+-- @column device_id id key Device whose own step it is; NULL for a step of the host,
+--     which covers all devices of its process.
+-- @column iteration id key Ordinal by time in the process, or on that device, from 0.
 -- @column part text key Kind of work.
 -- @column priority value neutral Place in the order, from 0; of several the first.
 -- @column name text neutral Name of the step.
@@ -42,7 +46,7 @@
 -- @column step_ns ns lower Time of the step: the denominator.
 -- @column time_ns ns neutral Time that goes to the part.
 -- @column step_pct pct neutral That time, of the step.
--- @key run_id, pid, iteration, part
+-- @key run_id, pid, device_id, iteration, part
 -- @chart bar x=iteration y=time_ns color=part
 -- @requires kernel|memcpy|memset|graph_launch|op|api_call Record GPU activity and host
 --     calls: torch.profiler with CPU and CUDA activities, or nsys profile -t cuda,nvtx.
@@ -68,22 +72,24 @@ roles AS (
     FROM (SELECT parts, unnest(range(1, len(parts) + 1)) AS number FROM choice)
 ),
 steps AS MATERIALIZED (
-    SELECT run_id, pid, iteration, name, source, start_ns, end_ns
+    SELECT run_id, pid, device_id, iteration, name, source, start_ns, end_ns
     FROM v1._breakdown_steps(mode := mode, pattern := pattern)
 ),
 -- The first role of a set is its lowest bit.
 totals AS (
     SELECT
-        masks.run_id, masks.pid, masks.iteration, roles.part,
+        masks.run_id, masks.pid, masks.device_id, masks.iteration, roles.part,
         CAST(sum(masks.time_ns) AS BIGINT) AS time_ns
     FROM v1._step_masks(mode := mode, pattern := pattern) AS masks
     JOIN roles ON bit_count((masks.mask & -masks.mask) - 1) = roles.role
-    GROUP BY masks.run_id, masks.pid, masks.iteration, roles.part
+    GROUP BY
+        masks.run_id, masks.pid, masks.device_id, masks.iteration, roles.part
 ),
 covered AS (
-    SELECT run_id, pid, iteration, CAST(sum(time_ns) AS BIGINT) AS time_ns
+    SELECT
+        run_id, pid, device_id, iteration, CAST(sum(time_ns) AS BIGINT) AS time_ns
     FROM totals
-    GROUP BY run_id, pid, iteration
+    GROUP BY run_id, pid, device_id, iteration
 ),
 parts AS (
     SELECT part, min(role) AS priority, bool_or(is_rest) AS is_rest
@@ -92,8 +98,8 @@ parts AS (
 ),
 filled AS (
     SELECT
-        steps.run_id, steps.pid, steps.iteration, parts.part, parts.priority,
-        steps.name, steps.source, steps.start_ns,
+        steps.run_id, steps.pid, steps.device_id, steps.iteration, parts.part,
+        parts.priority, steps.name, steps.source, steps.start_ns,
         steps.end_ns - steps.start_ns AS step_ns,
         CASE
             WHEN parts.is_rest THEN
@@ -104,13 +110,15 @@ filled AS (
     CROSS JOIN parts
     LEFT JOIN totals
         ON steps.run_id = totals.run_id AND steps.pid IS NOT DISTINCT FROM totals.pid
+        AND steps.device_id IS NOT DISTINCT FROM totals.device_id
         AND steps.iteration = totals.iteration AND parts.part = totals.part
     LEFT JOIN covered
         ON steps.run_id = covered.run_id AND steps.pid IS NOT DISTINCT FROM covered.pid
+        AND steps.device_id IS NOT DISTINCT FROM covered.device_id
         AND steps.iteration = covered.iteration
 )
 SELECT
-    run_id, pid, iteration, part, priority, name, source, start_ns, step_ns, time_ns,
-    100.0 * time_ns / nullif(step_ns, 0) AS step_pct
+    run_id, pid, device_id, iteration, part, priority, name, source, start_ns, step_ns,
+    time_ns, 100.0 * time_ns / nullif(step_ns, 0) AS step_pct
 FROM filled
-ORDER BY run_id, pid, iteration, priority;
+ORDER BY run_id, pid, device_id, iteration, priority;

@@ -2,7 +2,8 @@
 -- How long exactly k streams of a device were busy at once, k = 0, 1, 2, ...: the rows
 -- of a device sum to the window. A stream (process, context and stream) is busy while
 -- at least one of its operations runs, however many; a k that never was has no row,
--- but for 0. A device that is known but ran nothing is a row with k = 0.
+-- but for 0. A device without any operation in the run has no row, as in
+-- gpu_utilization.
 -- @param time_window VARCHAR capture, gpu (first start to last end of the run's GPU
 --     operations) or steps (first start to last end of its iterations).
 -- @param from_ns BIGINT Start of a range instead, ns since the run's origin.
@@ -36,9 +37,7 @@ busy AS (
     GROUP BY run_id, device_id, busy_stream_count
 ),
 devices AS (
-    SELECT run_id, device_id FROM device WHERE kind IS DISTINCT FROM 'cpu'
-    UNION
-    SELECT run_id, device_id FROM gpu_op
+    SELECT DISTINCT run_id, device_id FROM gpu_op
 ),
 idle AS (
     SELECT

@@ -1,17 +1,17 @@
 -- @title Use of tensor cores
--- Kernel time with and without tensor cores, in all kernels and in those of
--- operations that could use them. Each kernel uses them, does not, or is unknown:
--- what the source says of the kernel counts (DLProf does), else rules by its name,
--- which are data (rules/kernel_tensor_core.csv, rules/class_tensor_core.csv).
--- Whether an operation could is what the source says of it, else rules
--- (rules/op_tensor_core.csv: lists of TensorFlow and PyTorch) by its name and type,
--- with one answer for all operations of a name; kernels without a known operation
--- are in neither. The operation is the innermost around the launch. A group uses
--- tensor cores where any of its kernels does, as in DLProf. Utilisation is DLProf's:
--- time of tensor-core kernels by that of all kernels, in operations that could use
--- them; unknown kernels count as without in utilization_pct, and as with in
--- utilization_max_pct. Durations are summed, clipped to the window: kernels at once
--- count each.
+-- Kernel time with and without tensor cores, in all kernels and in those of operations
+-- that could use them. Each kernel uses them, does not, or is unknown: what the source
+-- says of the kernel counts (DLProf does), else rules by its name, which are data
+-- (rules/kernel_tensor_core.csv, rules/class_tensor_core.csv). Whether an operation
+-- could is what the source says of it, else rules (rules/op_tensor_core.csv: lists of
+-- TensorFlow and PyTorch) by its name and type, with one answer for all operations of a
+-- name; unknown for clusters of operations (XLA's _XlaLaunch, PartitionedCall), which
+-- may hold such. Kernels of these, and those without a known operation, are in neither.
+-- The operation is the innermost around the launch. A group uses tensor cores where any
+-- of its kernels does, as in DLProf. Utilisation is DLProf's: time of tensor-core
+-- kernels by that of all kernels, in operations that could use them; unknown kernels
+-- count as without in utilization_pct, and as with in utilization_max_pct. Durations
+-- are summed, clipped to the window: kernels at once count each.
 -- @param group_by VARCHAR run, kernel, op_type or op.
 -- @param unused BOOLEAN Only groups that could use tensor cores and do not.
 -- @param top BIGINT Rows per run, by kernel time; NULL for all.
@@ -37,7 +37,8 @@
 -- @column eligible_ns ns neutral Kernels of operations that could use tensor cores.
 -- @column eligible_tc_ns ns neutral Of that with them.
 -- @column eligible_no_tc_ns ns lower Without.
--- @column unknown_eligible_ns ns lower Kernels without a known operation.
+-- @column unknown_eligible_ns ns lower Kernels without a known operation, or of a
+--     cluster of operations.
 -- @column utilization_pct pct higher eligible_tc_ns of eligible_ns: at least so much;
 --     NULL where nothing is known.
 -- @column utilization_max_pct pct neutral The same with unknown kernels: at most.

@@ -10,7 +10,8 @@
 --     operations) or steps (first start to last end of its iterations).
 -- @param from_ns BIGINT Start of a range instead, ns since the run's origin.
 -- @param to_ns BIGINT End of that range.
--- @param bins BIGINT Bins of the window, at most; their widths differ by 1 ns at most.
+-- @param bins BIGINT Bins of the window, at most: 1 to 1500; their widths differ by
+--     1 ns at most.
 -- @column run_id id key The run.
 -- @column lane id key Ordinal of the lane, from 0.
 -- @column bin id key Ordinal of the bin, from 0.
@@ -69,7 +70,7 @@ lanes AS MATERIALIZED (
         windows.window_start_ns,
         windows.window_end_ns - windows.window_start_ns AS window_ns,
         CASE
-            WHEN bins < 1 THEN error('bins must be at least 1')
+            WHEN bins < 1 OR bins > 1500 THEN error('bins must be 1 to 1500')
             ELSE least(
                 coalesce(bins, 300), windows.window_end_ns - windows.window_start_ns,
                 1500 // least(lane_count, 1500)

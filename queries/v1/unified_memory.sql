@@ -56,7 +56,7 @@ totals AS (
         events.run_id, events.pid, events.device_id, events.kind, events.access,
         count(*) AS event_count,
         CAST(sum(events.fault_count) AS BIGINT) AS fault_count,
-        CAST(sum(events.bytes) AS BIGINT) AS total_bytes,
+        TRY_CAST(sum(events.bytes) AS BIGINT) AS total_bytes,
         CAST(sum(events.dur_ns) FILTER (events.dur_ns >= 0) AS BIGINT) AS total_ns,
         avg(events.dur_ns) FILTER (events.dur_ns >= 0) AS mean_ns,
         max(events.dur_ns) FILTER (events.dur_ns >= 0) AS max_ns,

@@ -7,6 +7,7 @@ CREATE TABLE iteration (
     name         VARCHAR,
     source       VARCHAR NOT NULL,
     pid          BIGINT,
+    device_id    INTEGER,
     rank         INTEGER,
     extra        JSON
 );
@@ -21,5 +22,7 @@ COMMENT ON COLUMN iteration.number IS 'Number that the source gives it.';
 COMMENT ON COLUMN iteration.name IS 'Name.';
 COMMENT ON COLUMN iteration.source IS 'profiler_step, tf_step, dlprof, session_run, ...';
 COMMENT ON COLUMN iteration.pid IS 'Process.';
+COMMENT ON COLUMN iteration.device_id IS
+    'Device whose own step this is: it owns what ran there in it, and nothing of other devices. NULL: a step of the host, which owns what its process launched in it on any device.';
 COMMENT ON COLUMN iteration.rank IS 'Rank.';
 COMMENT ON COLUMN iteration.extra IS 'Source fields that no column holds.';

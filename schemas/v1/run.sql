@@ -48,7 +48,7 @@ COMMENT ON COLUMN run.source_origin_ns IS
 COMMENT ON COLUMN run.origin_unix_ns IS
     'Wall-clock time of ts_ns = 0, ns since 1970-01-01 UTC; NULL where unknown.';
 COMMENT ON COLUMN run.clock IS
-    'Where origin_unix_ns comes from and how sure it is: session_start, trace_start, file_name, none.';
+    'Where origin_unix_ns comes from and how sure it is: session_start, trace_start, file_name, none; of sample logs unix_time, local_time (no zone), time_of_day (no date), elapsed.';
 COMMENT ON COLUMN run.first_ts_ns IS
     'Start of the capture window: the first GPU operation, API call, annotation, op or slice, else the first sample, ns since the origin.';
 COMMENT ON COLUMN run.span_ns IS

@@ -53,6 +53,23 @@ def test_a_line_of_data_for_each_source(cli: Cli, target: str) -> None:
     assert forced.err == ""
 
 
+def test_columns_of_a_log_without_a_header(
+    cli: Cli, target: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "gpu.csv"
+    log.write_text("2024/01/02 03:04:05.000, 0, 12 %\n")
+    options = ("ingest", str(log), "--store", target, "--columns")
+    done = cli(*options, "timestamp, index, utilization.gpu")
+    assert done.code == 0, done.err
+    text = "SELECT device_id, name, value, unit FROM counter"
+    (row,) = open_store(target).sql(text).rows()
+    assert tuple(row.values()) == (0, "utilization.gpu", 12.0, "pct")
+    refused = cli(*options, "timestamp,index", "--force")
+    assert refused.code == ExitCode.USAGE
+    assert "names 2 columns, but the lines of the log have 3" in refused.err
+    assert cli(*options, "").code == ExitCode.USAGE
+
+
 def test_one_bad_source_stops_no_other(cli: Cli, target: str, tmp_path: Path) -> None:
     bad = tmp_path / "notes\x1b[31m.txt"
     bad.write_text("no trace")
@@ -181,3 +198,22 @@ def test_report(
     named = cli("report", "--store", target).out.strip()
     assert named.endswith(".html")
     assert Path(named).read_bytes() == file.read_bytes()
+
+
+def test_what_a_folder_leaves_out_is_a_warning(
+    cli: Cli, target: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    shutil.copyfile(CAPTURE, folder / "run.sqlite")
+    (folder / "notes.txt").write_text("notes")
+    done = cli("ingest", str(folder), "--store", target)
+    assert done.code == 0
+    assert len(done.out.splitlines()) == 1
+    left = "one file is left out: notes.txt (nothing that TraceQL imports)"
+    assert f"warning: {folder}: {left}" in done.err
+    (folder / "run.sqlite").unlink()
+    alone = cli("ingest", str(folder), "--store", target)
+    assert alone.code == ExitCode.NOT_FOUND
+    assert left in alone.err
+    assert left not in cli("ingest", str(folder), "--store", target, "--quiet").err

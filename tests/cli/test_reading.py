@@ -84,6 +84,30 @@ def test_misspelled_queries_and_parameters(
     assert near in done.err
 
 
+@pytest.mark.parametrize(
+    ("query", "given", "code"),
+    [
+        ("kernel_totals", "top=-1", 2),
+        ("annotation_tree", "max_depth=-1", 2),
+        ("timeline_bins", "bins=-1", 2),
+        ("timeline_bins", "bins=0", 2),
+        ("timeline_bins", "bins=1501", 2),
+        ("timeline_bins", "bins=1500", 0),
+        ("kernel_totals", "top=0", 0),
+        ("kernel_totals", "from_ns=-1", 0),
+    ],
+)
+def test_numbers_beyond_the_range_of_a_parameter(
+    cli: Cli, store: str, query: str, given: str, code: int
+) -> None:
+    params = ("-p", given) if "from" not in given else ("-p", given, "-p", "to_ns=9")
+    done = cli("query", query, *params, "--store", store, "--run", FIRST)
+    assert done.code == code, done.err
+    if code:
+        assert given.partition("=")[0] in done.err
+        assert "hint: " in done.err
+
+
 def test_no_such_run_is_3(cli: Cli, store: str) -> None:
     done = cli("query", "kernel_totals", "--store", store, "--run", "basline")
     assert done.code == 3
@@ -148,11 +172,40 @@ def test_sql_from_text_stdin_and_file(cli: Cli, store: str, tmp_path: Path) -> N
     assert cli("sql", "-f", str(file), *at).code == 2
 
 
-def test_sql_of_several_statements_gives_the_last(cli: Cli, store: str) -> None:
-    at = ("--store", store, "--run", "all", "--format", "csv")
-    text = "CREATE TABLE t AS SELECT 1 AS a; SELECT a + 1 AS b FROM t"
-    assert cli("sql", text, *at).out == "b\n2\n"
-    assert cli("sql", "SET threads = 1", *at).code == 0
+def test_sql_of_several_statements_shows_each_answer(cli: Cli, store: str) -> None:
+    at = ("--store", store, "--run", "all")
+    csv = (*at, "--format", "csv")
+    text = "CREATE TABLE t AS SELECT 1 AS a; SELECT a + 1 AS b FROM t; SET threads = 1"
+    assert cli("sql", text, *csv).out == "b\n2\n"
+    assert cli("sql", "SET threads = 1", *csv).code == 0
+    both = cli("sql", "SELECT 17 AS a; SELECT 23 AS b", *at)
+    assert both.code == 0
+    first, second = both.out.split("\n\n")
+    assert ("17" in first, "23" in first) == (True, False)
+    assert ("17" in second, "23" in second) == (False, True)
+    refused = cli("sql", "SELECT 1; SELECT 2", *csv)
+    assert (refused.code, refused.out) == (2, "")
+    assert "hint: Give one SELECT" in refused.err
+
+
+@pytest.mark.parametrize("text", ["", " ; ", "/* nothing */"])
+def test_sql_without_a_statement_is_a_usage_error(
+    cli: Cli, store: str, text: str
+) -> None:
+    done = cli("sql", text, "--store", store, "--run", "all")
+    assert (done.code, done.out) == (2, "")
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\x00" * 5000])
+def test_a_damaged_file_is_told_with_what_to_do(
+    cli: Cli, store: str, garbage: bytes
+) -> None:
+    for part in Path(store).glob("v1/kernel/*/*.parquet"):
+        part.write_bytes(garbage)
+    for args in (("query", "kernel_totals"), ("sql", "FROM kernel"), ("report",)):
+        done = cli(*args, "--store", store, "--run", "all")
+        assert done.code == 1
+        assert "traceql store verify" in done.err
 
 
 def test_sql_calls_queries_and_keeps_big_integers(cli: Cli, store: str) -> None:

@@ -6,11 +6,14 @@ import csv
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pexpect
 import pytest
 
+from traceql.cli.listing import runs_result
+from traceql.manifest import Run
 from traceql.store import open_store
 
 from .conftest import FIRST, HOSTILE, SECOND, Cli
@@ -40,6 +43,15 @@ def test_runs_lists_newest_first_in_every_format(cli: Cli, store: str) -> None:
         "warnings": 3,
     }
     assert rows[0]["label"] is None
+
+
+def test_devices_of_one_name_are_counted(store: str) -> None:
+    run = open_store(store).run(FIRST)
+    names = ["NVIDIA H100"] * 8 + ["device 8"]
+    facts = dict(run.facts) | {"devices": names}
+    several = Run(replace(run.manifest, facts=facts))
+    (row,) = runs_result([several]).rows()
+    assert row["devices"] == "8 x NVIDIA H100, device 8"
 
 
 def test_runs_takes_selectors_without_the_word_list(cli: Cli, store: str) -> None:

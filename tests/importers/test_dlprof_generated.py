@@ -7,94 +7,59 @@ launching calls; streams, but for PyProf, which has no times and no copies.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dlprof_files import (
+    SOURCES,
+    TYPES,
+    Imported,
+    importer,
+    length,
+    of_source,
+    plan,
+    report_rows,
+    write_all,
+)
 
 import traceql
-from fixtures.dlprof_database import (
-    captured,
-    write_dlprof_database,
-    write_dlprof_folder,
-)
-from fixtures.dlprof_reports import ADVICE, write_dlprof_reports
+from fixtures.dlprof_totals import ADVICE
 from fixtures.intervals import union_ns
-from fixtures.make_fixtures import SINGLE
-from fixtures.model import Kernel, Memcpy, Memset, Op, TrainingRun
-from fixtures.pyprof import write_pyprof_csv, write_pyprof_dict
-from fixtures.training_run import make_run
+from fixtures.model import Kernel, Memcpy, Memset, TrainingRun
 from fixtures.truth import truth
 from fixtures.truth_host import launch_calls
-from traceql.session import Session
-
-# The run's operations as DLProf names their types.
-_TYPES = {
-    "aten::linear": "linear",
-    "aten::relu": "relu",
-    "autograd::engine::evaluate_function: LinearBackward0": "linear",
-    "Optimizer.step#AdamW.step": "step",
-}
-_REPORTS = ("database", "reports")
 
 
 @pytest.fixture(scope="module")
 def run() -> TrainingRun:
     """The run, without the two kernels that no call launched."""
-    whole = make_run(SINGLE)
-    kept = captured(whole)
-    assert len(whole.kernels) - len(kept.kernels) == 2
-    return kept
+    return plan()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All files of the whole run."""
-    out, whole = tmp_path_factory.mktemp("generated"), make_run(SINGLE)
-    (out / "alone").mkdir()
-    write_dlprof_database(whole, out / "alone" / "dlprof_dldb.sqlite")
-    write_dlprof_folder(whole, out / "pair")
-    write_dlprof_reports(whole, out / "reports")
-    write_pyprof_dict(whole, out / "net.dict")
-    write_pyprof_csv(whole, out / "net.csv")
+    out = tmp_path_factory.mktemp("generated")
+    write_all(out)
     return out
 
 
 @pytest.fixture(scope="module")
-def imported(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Session]:
+def imported(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Imported:
     """What imports one of the files alone."""
     store = traceql.open_store(tmp_path_factory.mktemp("store"), create=True)
-
-    def of(name: str) -> Session:
-        (outcome,) = store.ingest(folder / name)
-        assert outcome.run is not None, outcome.error
-        assert {f.severity for f in outcome.findings} <= {"info"}
-        return store.session([outcome.run.run_id])
-
-    return of
-
-
-def _report(session: Session, report: str) -> list[dict[str, Any]]:
-    return session.sql(
-        f"SELECT * FROM report_row WHERE report = '{report}' ORDER BY row_number"
-    ).rows()
-
-
-def _length(row: Kernel | Op) -> int:
-    return row.end_ns - row.start_ns
+    return importer(folder, store)
 
 
 def _sums(kernels: tuple[Kernel, ...]) -> dict[str, int]:
     sums: dict[str, int] = defaultdict(int)
     for kernel in kernels:
-        sums[kernel.type.short_name] += _length(kernel)
+        sums[kernel.type.short_name] += length(kernel)
     return dict(sums)
 
 
-def test_pair_is_one_run(run: TrainingRun, imported: Callable[[str], Session]) -> None:
+def test_pair_is_one_run(run: TrainingRun, imported: Imported) -> None:
     """Streams, correlations and launches of the capture; operations of the database."""
     session = imported("pair")
     for table, rows in (
@@ -125,15 +90,13 @@ def test_pair_is_one_run(run: TrainingRun, imported: Callable[[str], Session]) -
         "WHERE NOT starts_with(o.name, 'unassociated_')"
     ).rows()
     assert sorted(tuple(r.values()) for r in owned) == sorted(
-        (k.start_ns, ops[k.op_id].start_ns, _TYPES[ops[k.op_id].name])
+        (k.start_ns, ops[k.op_id].start_ns, TYPES[ops[k.op_id].name])
         for k in run.kernels
         if k.op_id is not None
     )
 
 
-def test_operations_of_the_database(
-    run: TrainingRun, imported: Callable[[str], Session]
-) -> None:
+def test_operations_of_the_database(run: TrainingRun, imported: Imported) -> None:
     """Executions with times, direction, shapes and eligibility."""
     rows = (
         imported("alone/dlprof_dldb.sqlite")
@@ -150,18 +113,16 @@ def test_operations_of_the_database(
     ]
     assert sorted(found) == sorted(
         (
-            *(o.start_ns, _length(o), o.thread, _TYPES[o.name]),
+            *(o.start_ns, length(o), o.thread, TYPES[o.name]),
             o.phase == "backward",
             str([list(s) for s in o.input_shapes]).replace(" ", ""),
-            _TYPES[o.name] == "linear",
+            TYPES[o.name] == "linear",
         )
         for o in run.ops
     )
 
 
-def test_steps_end_with_the_key_operation(
-    run: TrainingRun, imported: Callable[[str], Session]
-) -> None:
+def test_steps_end_with_the_key_operation(run: TrainingRun, imported: Imported) -> None:
     """Each from the end of the last optimizer to the next, the first from zero."""
     ends = [
         max(o.end_ns for o in run.ops if o.iteration == s.number)
@@ -179,7 +140,7 @@ def test_steps_end_with_the_key_operation(
 
 
 def test_iteration_report_is_a_list_of_launches(
-    run: TrainingRun, imported: Callable[[str], Session]
+    run: TrainingRun, imported: Imported
 ) -> None:
     """Kernels with device, launch, grid and block."""
     rows = (
@@ -193,7 +154,7 @@ def test_iteration_report_is_a_list_of_launches(
     calls = launch_calls(run)
     assert sorted(tuple(r.values()) for r in rows) == sorted(
         (
-            *(k.start_ns, _length(k), k.type.name, k.type.short_name, k.device),
+            *(k.start_ns, length(k), k.type.name, k.type.short_name, k.device),
             calls[k.process, k.correlation].start_ns,
             *(*k.type.grid, *k.type.block),
         )
@@ -201,53 +162,50 @@ def test_iteration_report_is_a_list_of_launches(
     )
 
 
-@pytest.mark.parametrize("source", _REPORTS)
-def test_kernel_totals(
-    source: str, run: TrainingRun, imported: Callable[[str], Session]
-) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_kernel_totals(source: str, run: TrainingRun, imported: Imported) -> None:
     """The sum of each kernel's rows."""
     sums: dict[str, int] = defaultdict(int)
-    for row in _report(_source(imported, source, "kernel"), "kernel"):
+    for row in report_rows(of_source(imported, source, "kernel"), "kernel"):
         sums[row["name"]] += row["gpu_time_ns"]
     assert dict(sums) == _sums(run.kernels)
 
 
-@pytest.mark.parametrize("source", [*_REPORTS, "tf1"])
-def test_operation_totals(
-    source: str, run: TrainingRun, imported: Callable[[str], Session]
-) -> None:
+@pytest.mark.parametrize("source", [*SOURCES, "tf1"])
+def test_operation_totals(source: str, run: TrainingRun, imported: Imported) -> None:
     """Calls, CPU time and GPU time (union in an execution) of each type."""
     report = "detailed_tf1" if source == "tf1" else "detailed"
-    rows = _report(_source(imported, source, report), "detailed")
+    rows = report_rows(of_source(imported, source, report), "detailed")
     assert _by_type(rows) == _type_totals(run)
     for row in rows:
         if not row["name"].startswith("unassociated_"):
             assert row["tc_eligible"] == (row["op_type"] == "linear")
 
 
-@pytest.mark.parametrize("source", _REPORTS)
-def test_type_totals(
-    source: str, run: TrainingRun, imported: Callable[[str], Session]
-) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_type_totals(source: str, run: TrainingRun, imported: Imported) -> None:
     """The same, added up by DLProf."""
-    rows = _report(_source(imported, source, "op_type"), "op_type")
+    rows = report_rows(of_source(imported, source, "op_type"), "op_type")
     assert _by_type(rows) == _type_totals(run)
 
 
-def test_summary_and_advice(
-    run: TrainingRun, imported: Callable[[str], Session]
-) -> None:
-    """Two GPU names with a bare comma between them; a comma in a recommendation."""
+def test_devices_of_the_summary(run: TrainingRun, imported: Imported) -> None:
+    """Two GPU names with a bare comma between them."""
     session = imported("reports/dlprof_summary.csv")
     devices = session.sql("SELECT device_id, name FROM device ORDER BY 1").rows()
     assert devices == [
         {"device_id": d.ordinal, "name": d.name}
         for d in sorted(run.devices, key=lambda d: d.ordinal)
     ]
-    advice = imported("reports/dlprof_expert_systems.csv").sql(
-        "SELECT problem, recommendation FROM advice"
-    )
-    assert [tuple(r.values()) for r in advice.rows()] == [ADVICE]
+
+
+def test_advice(imported: Imported) -> None:
+    """The same of report and database, which names the detector too."""
+    report = imported("reports/dlprof_expert_systems.csv")
+    database = imported("alone/dlprof_dldb.sqlite")
+    text = "SELECT detector, problem, recommendation FROM advice"
+    assert [tuple(r.values()) for r in report.sql(text).rows()] == [(None, *ADVICE[1:])]
+    assert [tuple(r.values()) for r in database.sql(text).rows()] == [ADVICE]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +217,7 @@ def test_pyprof(
     report: str,
     stream: str,
     run: TrainingRun,
-    imported: Callable[[str], Session],
+    imported: Imported,
 ) -> None:
     """A kernel a line: name, time, direction, operation and stream."""
     rows = (
@@ -276,25 +234,20 @@ def test_pyprof(
     for k in run.kernels:
         op = None if k.op_id is None else ops[k.op_id]
         backward = op is not None and op.phase == "backward"
-        kind = None if op is None else _TYPES[op.name]
+        kind = None if op is None else TYPES[op.name]
         wanted.append(
             (
-                *(k.type.short_name, _length(k), "bprop" if backward else "fprop"),
+                *(k.type.short_name, length(k), "bprop" if backward else "fprop"),
                 *("LinearBackward0" if backward else kind, k.stream),
             )
         )
     assert Counter(tuple(r.values()) for r in rows) == Counter(wanted)
 
 
-def _source(imported: Callable[[str], Session], source: str, report: str) -> Session:
-    alone = "alone/dlprof_dldb.sqlite"
-    return imported(alone if source == "database" else f"reports/dlprof_{report}.csv")
-
-
 def _by_type(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int, int]]:
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in rows:
-        if row["op_type"] in _TYPES.values():
+        if row["op_type"] in TYPES.values():
             for place, key in enumerate(("item_count", "cpu_time_ns", "gpu_time_ns")):
                 sums[row["op_type"]][place] += row[key]
     return {kind: (n, cpu, gpu) for kind, (n, cpu, gpu) in sums.items()}
@@ -305,6 +258,6 @@ def _type_totals(run: TrainingRun) -> dict[str, tuple[int, int, int]]:
     done: list[Kernel | Memcpy | Memset] = [*run.kernels, *run.memcpys, *run.memsets]
     for op in run.ops:
         spans = [(r.start_ns, r.end_ns) for r in done if r.op_id == op.op_id]
-        for place, value in enumerate((1, _length(op), union_ns(spans))):
-            sums[_TYPES[op.name]][place] += value
+        for place, value in enumerate((1, length(op), union_ns(spans))):
+            sums[TYPES[op.name]][place] += value
     return {kind: (n, cpu, gpu) for kind, (n, cpu, gpu) in sums.items()}

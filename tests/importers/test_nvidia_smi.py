@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import traceql
+from traceql.errors import UsageError
 from traceql.session import Session
 
 _GPU = "linux-x86_64__{}__590.48.01__{}.txt"
@@ -251,6 +252,161 @@ def test_dmon_with_dates(smi: Path, store: traceql.Store) -> None:
     assert [v[3] for v in clocks] == [582.0, 1582.0, 1582.0]
 
 
+def test_times_without_a_date(store: traceql.Store, tmp_path: Path) -> None:
+    """-o T: ns since midnight; a fall of most of a day is the next one, no date."""
+    session = _log(
+        store,
+        tmp_path,
+        "#Time        gpu   pwr    sm\n#HH:MM:SS    Idx     W     %\n"
+        " 23:59:58      0    40    50\n 23:59:59      0    41    51\n"
+        " 00:00:01      0    42    52\n 9:00:00       0    43    53\n",
+        "monitor",
+    )
+    power = [(v[0], v[3]) for v in _values(session, "name = 'power.draw'")]
+    nine = (9 * 3600 + 2) * 10**9
+    assert power == [(0, 40.0), (10**9, 41.0), (3 * 10**9, 42.0), (nine, 43.0)]
+    (run,) = session.sql(
+        "SELECT source_origin_ns, origin_unix_ns, clock FROM run"
+    ).rows()
+    assert run == {
+        "source_origin_ns": (24 * 3600 - 2) * 10**9,
+        "origin_unix_ns": None,
+        "clock": "time_of_day",
+    }
+    codes = _codes(session)
+    assert "no_date" in codes
+    assert not {"time_goes_back", "unreadable_time", "no_time"} & set(codes)
+
+
+def test_a_clock_that_was_set_back_is_no_midnight(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """An hour back is an hour back, and said."""
+    session = _log(
+        store,
+        tmp_path,
+        "#Time        gpu   pwr\n#HH:MM:SS    Idx     W\n"
+        " 02:59:59      0    40\n 02:00:00      0    41\n",
+        "monitor",
+    )
+    power = [(v[0], v[3]) for v in _values(session)]
+    assert power == [(0, 41.0), (3599 * 10**9, 40.0)]
+    assert _codes(session)["time_goes_back"] == 1
+
+
+def test_date_and_time_in_either_order(store: traceql.Store, tmp_path: Path) -> None:
+    """The header says which column is which."""
+    session = _log(
+        store,
+        tmp_path,
+        "#Time       Date         gpu   pwr\n#HH:MM:SS   YYYYMMDD     Idx     W\n"
+        " 23:59:59   20231231      0    40\n 00:00:01   20240101      0    41\n",
+        "monitor",
+    )
+    assert [v[0] for v in _values(session)] == [0, 2 * 10**9]
+    (run,) = session.sql("SELECT source_origin_ns, clock FROM run").rows()
+    first = datetime.fromisoformat("2023-12-31T23:59:59+00:00").timestamp()
+    assert run == {"source_origin_ns": round(first) * 10**9, "clock": "local_time"}
+
+
+def test_wrapped_lines_are_no_samples(store: traceql.Store, tmp_path: Path) -> None:
+    """What a terminal wrapped: a figure at a line's start is no GPU."""
+    session = _log(
+        store,
+        tmp_path,
+        "# gpu   pwr gtemp    sm\n# Idx     W     C     %\n"
+        "    0    40    30    50\n    0    41\n   31    51\n    1    42    32    52\n"
+        # A log that was cut, and another after it.
+        "    0    43\n# gpu   pwr gtemp    sm\n# Idx     W     C     %\n"
+        "    0    44    34    54\n",
+        "monitor",
+    )
+    power = _values(session, "name = 'power.draw'")
+    assert [v[1] for v in power] == [0, 0, 0, 1]
+    assert {v[3] for v in power} == {40.0, 43.0, 44.0, 42.0}
+    codes = _codes(session)
+    assert (codes["ragged_lines"], codes["cut_lines"]) == (2, 1)
+
+
+NOHEADER = (
+    "2024/01/02 03:04:05.000, 1, 12 %, 841 MiB, GPU-5c6e5e0d\n"
+    "2024/01/02 03:04:05.500, 0, [N/A], 10 MiB, GPU-5c6e5e0e\n"
+)
+NAMES = ("timestamp", "index", "utilization.gpu", "memory.used", "uuid")
+
+
+def test_the_user_names_the_columns(store: traceql.Store, tmp_path: Path) -> None:
+    """noheader with names is the same log with its header."""
+    plain = tmp_path / "plain.csv"
+    plain.write_text(NOHEADER)
+    header = "timestamp, index, utilization.gpu [%], memory.used [MiB], uuid\n"
+    headed = tmp_path / "headed.csv"
+    headed.write_text(header + NOHEADER)
+    (named,) = store.ingest(plain, columns=NAMES)
+    (whole,) = store.ingest(headed)
+    assert named.run is not None and whole.run is not None, named.error
+    assert [f.code for f in named.findings] == [f.code for f in whole.findings]
+    for table in ("counter", "device"):
+        text = f"SELECT * EXCLUDE run_id FROM {table} ORDER BY ALL"
+        rows = store.sql(text, run=named.run.run_id).rows()
+        assert rows == store.sql(text, run=whole.run.run_id).rows()
+    assert _values(store.session([named.run.run_id])) == [
+        (0, 1, "memory.used", 841.0, None),
+        (0, 1, "utilization.gpu", 12.0, None),
+        (500_000_000, 0, "memory.used", 10.0, None),
+        (500_000_000, 0, "utilization.gpu", None, "not_available"),
+    ]
+
+
+def test_names_make_a_log_of_bare_figures(store: traceql.Store, tmp_path: Path) -> None:
+    """Nothing else in it says that it is one."""
+    path = tmp_path / "bare.csv"
+    path.write_text("Tesla V100, 0, 12, 841\nTesla V100, 1, 13, 842\n")
+    (unknown,) = store.ingest(path)
+    assert unknown.error is not None
+    (outcome,) = store.ingest(path, columns=("name", "index", "fan.speed", "pid"))
+    assert outcome.run is not None, outcome.error
+    assert outcome.run.manifest.options["columns"] == "name,index,fan.speed,pid"
+
+
+@pytest.mark.parametrize(
+    ("columns", "text", "said"),
+    [
+        (NAMES[:4], NOHEADER, "names 4 columns, but the lines of the log have 5"),
+        (NAMES, "timestamp, index, memory.used [MiB]\n", "the log has a header"),
+    ],
+)
+def test_names_that_do_not_fit(
+    store: traceql.Store,
+    tmp_path: Path,
+    columns: tuple[str, ...],
+    text: str,
+    said: str,
+) -> None:
+    """They are not stretched over other columns."""
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    (outcome,) = store.ingest(path, columns=columns)
+    assert isinstance(outcome.error, UsageError)
+    assert said in str(outcome.error)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"columns": ("timestamp", "", "index")},
+        {"columns": ("index", "index")},
+        {"columns": NAMES, "format": "nvidia-smi-monitor"},
+    ],
+)
+def test_names_that_are_none(
+    store: traceql.Store, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """Refused before anything is read."""
+    with pytest.raises(UsageError, match="--columns"):
+        store.ingest(tmp_path / "log.csv", **options)
+
+
 def test_dmon_of_four_gpus_that_crashed(smi: Path, store: traceql.Store) -> None:
     """The last line ends in dashes: what follows was cut, not 0."""
     path = smi / "dmon" / "excerpt_dmon_pucet_4xK80_truncated_on_crash.txt"
@@ -364,6 +520,31 @@ def test_topology_of_eight_gpus(smi: Path, store: traceql.Store) -> None:
     assert json.loads(gpu[7]["extra"]) == {
         "cpu_affinity": "64-127,192-255", "numa_affinity": "1",
     }  # fmt: skip
+
+
+def test_links_that_differ_by_direction(store: traceql.Store, tmp_path: Path) -> None:
+    """A to B is not B to A: both stand, and it is said; a wrapped row is short."""
+    session = _log(
+        store,
+        tmp_path,
+        "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n"
+        "GPU0\t X \tNV4\tSYS\t0-7\t0\n"
+        "GPU1\tNV2\t X \tPIX\t0-7\t0\n"
+        "GPU2\tSYS\n"
+        "PIX\t X \t0-7\t0\n",
+        "topology",
+    )
+    rows = session.sql(
+        "SELECT from_device, to_device, kind FROM topology ORDER BY ALL"
+    ).rows()
+    assert [tuple(r.values()) for r in rows] == [
+        ("GPU0", "GPU1", "NV4"),
+        ("GPU0", "GPU2", "SYS"),
+        ("GPU1", "GPU0", "NV2"),
+        ("GPU1", "GPU2", "PIX"),
+    ]
+    codes = _codes(session)
+    assert (codes["one_way_links"], codes["cut_matrix"]) == (1, 1)
 
 
 def test_cut_matrix(smi: Path, store: traceql.Store, tmp_path: Path) -> None:

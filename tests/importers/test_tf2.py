@@ -132,10 +132,12 @@ def test_steps_are_the_host_s(store: traceql.Store, tmp_path: Path) -> None:
 
 def test_steps_that_only_a_device_states(store: traceql.Store, tmp_path: Path) -> None:
     events = [e for e in STEP if e["name"] != "train"]
-    run = _import(store, tmp_path, events)
-    assert run.rows("SELECT number, ts_ns, dur_ns FROM iteration") == [
-        (0, 10_000, 12_000)
-    ]
+    # A step of the same number on another device, at another time.
+    other = [*_device(2, 3), _x("0", 900, 7, STEPS, 2, group_id="0")]
+    run = _import(store, tmp_path, [*events, *other])
+    assert run.rows(
+        "SELECT device_id, pid, number, ts_ns, dur_ns FROM iteration ORDER BY ts_ns"
+    ) == [(0, HOST, 0, 10_000, 12_000), (3, HOST, 0, 900_000, 7000)]
 
 
 def test_launches(store: traceql.Store, tmp_path: Path) -> None:

@@ -358,3 +358,52 @@ def test_mending_leaves_json_alone(value: Any) -> None:
     kinds: Counter[str] = Counter()
     assert mending.mend(text, kinds) == text
     assert not +kinds
+
+
+def test_impossible_sizes_and_durations_are_unknown(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """What no process can address and no capture lasts: NULL, and counted."""
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7}
+    events = [
+        {**copy, "ts": at, "dur": dur, "args": {"bytes": size, "stream": 7}}
+        for at, dur, size in ((1, 5, 8), (20, 5, 2**62), (40, 4 * 10**15, 8))
+    ]
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    imported = ingested(store, written(tmp_path, text))
+    rows = imported.rows("SELECT dur_ns, bytes FROM memcpy ORDER BY ts_ns")
+    assert rows == [(5000, 8), (5000, None), (None, 8)]
+    assert imported.found["lossy_memcpy_bytes"] == 1
+    assert imported.found["lossy_memcpy_dur_ns"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"traceEvents": []}',
+        '{"schemaVersion": 1, "traceEvents": []}',
+        '[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}}]',
+    ],
+)
+def test_a_trace_without_events_says_so(
+    store: traceql.Store, tmp_path: Path, text: str
+) -> None:
+    """An empty run is no silence."""
+    assert ingested(store, written(tmp_path, text)).found == {"empty_capture": 1}
+    one = written(tmp_path, [{"ph": "i", "name": "a", "ts": 1, "pid": 1, "tid": 1}])
+    assert "empty_capture" not in ingested(store, one).found
+
+
+def test_stamps_beyond_64_bits_are_told_as_such(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """2^63 ns and more is a start, but none that the schema holds."""
+    events = [
+        {"ph": "X", "name": "a", "ts": ts, "dur": 1, "pid": 1, "tid": 1}
+        for ts in (1, 2**63)
+    ]
+    imported = ingested(store, written(tmp_path, events))
+    (found,) = [f for f in imported.outcome.findings if f.code == "events_without_time"]
+    assert (found.count, found.severity) == (1, "data_loss")
+    assert "beyond 64 bits" in found.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trace_events import Imported, ingested
@@ -80,6 +81,11 @@ def _import(store: traceql.Store, folder: Path, data: bytes) -> Imported:
     assert run.outcome.run is not None
     assert run.outcome.run.manifest.importer["name"] == "xplane"
     return run
+
+
+def _timing(store: traceql.Store, *columns: str) -> list[tuple[Any, ...]]:
+    rows = store.query("iteration_timing").rows()
+    return [tuple(row[column] for column in columns) for row in rows]
 
 
 def _refused(store: traceql.Store, folder: Path, data: bytes) -> ImportFailed:
@@ -208,6 +214,66 @@ def test_a_tpu(store: traceql.Store, tmp_path: Path) -> None:
     ]
     assert run.rows("SELECT count(*) FROM kernel") == [(0,)]
     assert run.found["no_gpu_activity"] == 1
+
+
+def _stepping(ordinal: int, step_us: int) -> Plane:
+    """A GPU that runs a kernel in its step 7, and a copy before that."""
+    plane = Plane(f"/device:GPU:{ordinal}")
+    plane.line(
+        13,
+        "Stream #13(Compute,MemcpyH2D)",
+        [
+            plane.event("MemcpyH2D", (step_us - 9) * US, US, correlation_id=1),
+            plane.event("gemm", step_us * US, 5 * US, correlation_id=ordinal),
+        ],
+    )
+    steps = [plane.event("7", step_us * US, 6 * US, group_id=3, step_name="7")]
+    return plane.line(0xDEADBEEF, "Steps", steps)
+
+
+def test_steps_that_only_devices_state(store: traceql.Store, tmp_path: Path) -> None:
+    """One for each device: of one number, at different times; one device has none."""
+    idle = Plane("/device:GPU:1")
+    idle.line(13, "Stream #13(Compute)", [idle.event("gemm", 12 * US, US)])
+    host = Plane("/host:CPU")
+    # All is launched before the steps begin.
+    calls = [
+        host.event("cuLaunchKernel", at * US, US, correlation_id=number, group_id=3)
+        for at, number in ((0, 1), (1, 4), (2, 6))
+    ]
+    planes = _stepping(4, 10), _stepping(6, 900), idle, host.line(1, "t", calls)
+    run = _import(store, tmp_path, space(*planes))
+    assert run.rows(
+        "SELECT device_id, pid, number, name, ts_ns, dur_ns FROM iteration ORDER BY 1"
+    ) == [(4, 701, 7, "7", 10_000, 6000), (6, 701, 7, "7", 900_000, 6000)]
+    columns = ("iteration", "device_id", "wall_ns", "first_gpu_ns", "kernel_sum_ns")
+    assert _timing(store, *columns, "idle_ns", "op_count") == [
+        (0, 4, 6000, 10_000, 5000, 1000, 1),
+        (0, 6, 6000, 900_000, 5000, 1000, 1),
+        (None, 1, None, 12_000, 1000, None, 1),
+        (None, 4, None, 1000, 0, None, 1),
+        (None, 6, None, 891_000, 0, None, 1),
+    ]
+
+
+def test_a_step_of_the_host_covers_all_devices(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    host = Plane("/host:CPU")
+    events = [host.event("train", 0, 50 * US, step_num=4, group_id=3)]
+    events += [
+        host.event("cuLaunchKernel", at * US, US, correlation_id=number)
+        for at, number in ((0, 1), (1, 4), (2, 6))
+    ]
+    planes = _stepping(4, 10), _stepping(6, 900), host.line(1, "t", events)
+    run = _import(store, tmp_path, space(*planes))
+    assert run.rows("SELECT device_id, number, ts_ns, dur_ns FROM iteration") == [
+        (None, 4, 0, 50_000)
+    ]
+    assert _timing(store, "iteration", "device_id", "op_count") == [
+        (0, 4, 2),
+        (0, 6, 2),
+    ]
 
 
 def test_memory(store: traceql.Store, tmp_path: Path) -> None:
@@ -394,6 +460,40 @@ REAL = [
     "xplane/xprof/GPU-multi-worker_34.83.195.179_6003.xplane.pb",
     "xplane/tracelens/traces/mi300/jax_conv_minimal_08/tw003.xplane.pb",
 ]
+
+
+@pytest.mark.corpus
+def test_steps_of_devices_in_a_real_file(store: traceql.Store, corpus: Path) -> None:
+    """Each device's line of steps, with the rows of its streams that begin in them."""
+    run = ingested(store, corpus / REAL[0])
+    ((origin,),) = run.rows("SELECT source_origin_ns FROM run")
+    events = list(events_of((corpus / REAL[0]).read_bytes()))
+    wanted = []
+    for step in (e for e in events if e.line == "Steps"):
+        end_ps = step.start_ps + step.duration_ps
+        mine = [
+            e for e in events
+            if e.plane == step.plane and e.line.startswith("Stream #")
+            and step.start_ps <= e.start_ps < end_ps
+        ]  # fmt: skip
+        kernels = [e for e in mine if not e.name.startswith("Mem")]
+        wanted.append(
+            (
+                int(step.plane.removeprefix("/device:GPU:")),
+                step.start_ps // 1000 - origin,
+                step.duration_ps // 1000,
+                min(e.start_ps for e in mine) // 1000 - origin,
+                sum(e.duration_ps for e in kernels) // 1000,
+                len(mine),
+            )
+        )
+    assert wanted == [
+        (4, 1_921_299_828, 19_865_491, 1_921_299_828, 14_825_385, 688),
+        (6, 2_568_855_601, 21_310_352, 2_568_855_601, 14_865_363, 688),
+    ]
+    columns = ("iteration", "device_id", "start_ns", "wall_ns", "first_gpu_ns")
+    rows = _timing(store, *columns, "kernel_sum_ns", "op_count")
+    assert [r[1:] for r in rows if r[0] is not None] == wanted
 
 
 @pytest.mark.corpus

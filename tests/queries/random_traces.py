@@ -85,7 +85,7 @@ PROCESSES: list[list[int | None]] = [[10], [None], [10, 11], [10, None], []]
 """Processes that may have iterations in a run."""
 WINDOWS = {"r1": (0, 60), "r2": (10, 47)}
 DEVICES = {"r1": (0, 1, 5), "r2": (0,)}
-"""Known devices; 5 runs nothing."""
+"""Listed devices; 5 runs nothing, and is in no answer."""
 
 
 @st.composite

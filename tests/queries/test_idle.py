@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from query_database import Database, empty
 from random_traces import (
-    DEVICES,
     FAST,
     WINDOWS,
     Op,
@@ -32,7 +31,7 @@ WAIT = 4
 
 
 def devices(trace: list[Op], run: str) -> list[int | None]:
-    found = {*DEVICES[run], *(op.device for op in trace if op.run == run)}
+    found = {op.device for op in trace if op.run == run}
     return sorted(found, key=sort_key)
 
 
@@ -40,8 +39,6 @@ def causes(
     here: list[Op], limits: Interval, flushed: list[Interval]
 ) -> list[tuple[Interval, str, int | None]]:
     """Idle spans of a device: the whole span, its cause, the launch after it."""
-    if not here:
-        return [(limits, "nothing ran", None)]
     busy = [op.span for op in here]
     first, last = min(a for a, _ in busy), max(b for _, b in busy)
     found = []

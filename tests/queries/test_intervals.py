@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from query_database import empty
 from random_traces import (
     COPIES,
-    DEVICES,
     FAST,
     KERNELS,
     WINDOWS,
@@ -32,8 +31,8 @@ Stream = tuple[int | None, int | None, int | None]
 
 
 def devices(trace: list[Op], run: str) -> list[int | None]:
-    """Known or used devices in the order of the results."""
-    found = {*DEVICES[run], *(op.device for op in trace if op.run == run)}
+    """Devices that ran anything in the order of the results."""
+    found = {op.device for op in trace if op.run == run}
     return sorted(found, key=sort_key)
 
 
@@ -119,12 +118,15 @@ def test_utilization_by_hand() -> None:
     database.insert(
         "memcpy", {"ts_ns": 60, "dur_ns": 20, "kind": "H2D", "device_id": 0}
     )
-    busy, idle = database.ask("gpu_utilization")
+    # Device 1 ran nothing in all the run: nobody knows whether it was idle.
+    [busy] = database.ask("gpu_utilization")
     assert (busy["kernel_union_ns"], busy["kernel_sum_ns"]) == (60, 80)
     assert (busy["busy_union_ns"], busy["busy_sum_ns"]) == (70, 100)
     assert (busy["communication_pct"], busy["copy_pct"]) == (40, 20)
     assert (busy["busy_pct"], busy["busy_sum_with_overlaps_pct"]) == (70, 100)
-    assert (idle["device_id"], idle["busy_union_ns"], idle["idle_ns"]) == (1, 0, 100)
+    # In a window that its work misses a device is known to be idle.
+    [idle] = database.ask("gpu_utilization", from_ns=80, to_ns=100)
+    assert (idle["device_id"], idle["busy_union_ns"], idle["idle_ns"]) == (0, 0, 20)
     bins = database.ask("gpu_utilization", bins=3)[:3]
     assert pick(bins, "bin_start_ns", "bin_end_ns", "busy_union_ns") == [
         *((0, 33, 23), (33, 66, 33), (66, 100, 14)),
@@ -152,7 +154,7 @@ def test_bins_of_a_window_of_days() -> None:
 def test_no_bins_is_an_error(query: str) -> None:
     with (
         loaded([Op("r1", "compute", 0, (1, 1, 1), 0, 5)]) as database,
-        pytest.raises(duckdb.Error, match="bins must be at least 1"),
+        pytest.raises(duckdb.Error, match="bins must be"),
     ):
         database.ask(query, bins=0)
 

@@ -277,6 +277,95 @@ def test_slow_first_iterations_are_outliers_and_hide_none() -> None:
     assert rows[0]["idle_ns"] is None
 
 
+def devices_own_steps(database: Database) -> None:
+    """Steps 0 and 1 of devices 4 and 6, at different times."""
+    own = [(4, 100, 100), (4, 300, 100), (6, 1000, 100), (6, 1300, 200)]
+    database.insert(
+        "iteration",
+        *(
+            {
+                "ts_ns": ts, "dur_ns": dur, "device_id": gpu, "pid": 1,
+                "source": "tf_step", "name": "0",
+            }
+            for gpu, ts, dur in own
+        ),
+    )  # fmt: skip
+
+
+def test_a_device_s_own_steps_own_what_began_there_in_them() -> None:
+    """By the time on the device, whenever it was launched; nothing of other devices."""
+    stream = (1, 1, 1)
+    trace = [
+        Op("r1", "compute", 4, stream, 100, 40, 50, number=1),
+        Op("r1", "compute", 4, stream, 150, 60, 120, number=2),
+        Op("r1", "copy_h2d", 4, stream, 90, 5, 101, bytes=1, number=3),
+        Op("r1", "copy_h2d", 4, stream, 160, 10, 155, bytes=8, number=4),
+        Op("r1", "copy_h2d", 4, stream, 360, 10, 355, bytes=8, number=5),
+        Op("r1", "compute", 4, stream, 300, 50, None, number=6),
+        # Launched in device 4's step, run in device 6's.
+        Op("r1", "compute", 6, stream, 1000, 30, 130, number=7),
+        Op("r1", "compute", 6, stream, 1300, 100, 1290, number=8),
+        # Device 1 has no step.
+        Op("r1", "compute", 1, stream, 135, 20, 110, number=9),
+    ]
+    with loaded(trace) as database:
+        devices_own_steps(database)
+        note = {"name": "load data", "kind": "push_pop", "pid": 1, "tid": 1}
+        database.insert("annotation", note | {"ts_ns": 100, "dur_ns": 60})
+        timing = database.ask("iteration_timing")
+        gaps = database.ask("iteration_gaps")
+        copies = database.ask("memcpy_per_iteration")
+        parts = database.ask("step_breakdown")
+        moved = database.ask("step_breakdown", mode="tb")
+        inputs = database.ask("input_pipeline")
+        steady = database.ask("steady_range", settle_count=1)
+        threads = database.ask("launch_threads", from_ns=0, to_ns=2000)
+    columns: tuple[str, ...] = (
+        *("iteration", "device_id", "start_ns", "wall_ns", "first_gpu_ns"),
+        *("last_gpu_ns", "gap_before_ns", "kernel_sum_ns", "idle_ns", "op_count"),
+    )
+    assert [tuple(r[c] for c in columns) for r in timing if r["run_id"] == "r1"] == [
+        (0, 4, 100, 100, 100, 210, None, 100, 10, 3),
+        (0, 6, 1000, 100, 1000, 1030, None, 30, 70, 1),
+        (1, 4, 300, 100, 300, 370, 90, 50, 40, 2),
+        (1, 6, 1300, 200, 1300, 1400, 270, 100, 100, 1),
+        (None, 1, None, None, 135, 155, None, 20, None, 1),
+        (None, 4, None, None, 90, 95, None, 0, None, 1),
+    ]
+    columns = ("iteration", "device_id", "start_ns", "end_ns", "idle_ns")
+    assert [tuple(r[c] for c in (*columns, "to_iteration_ns")) for r in gaps] == [
+        (1, 4, 210, 300, 90, 90),
+        (1, 6, 1030, 1300, 270, 270),
+    ]
+    columns = ("iteration", "device_id", "copy_bytes", "same_in_every_iteration")
+    assert [tuple(r[c] for c in columns) for r in copies] == [
+        (0, 4, 8, True),
+        (1, 4, 8, True),
+        (None, 4, 1, None),
+    ]
+    assert {
+        (r["device_id"], r["iteration"]): r["time_ns"]
+        for r in parts
+        if r["part"] == "kernel" and r["run_id"] == "r1"
+    } == {(4, 0): 90, (4, 1): 50, (6, 0): 30, (6, 1): 100}
+    columns = ("run_id", "device_id", "iteration", "start_ns", "step_ns")
+    honest, tb = ({tuple(r[c] for c in columns) for r in x} for x in (parts, moved))
+    assert tb == honest
+    assert {
+        (r["device_id"], r["iteration"]): (r["wait_ns"], r["exposed_wait_ns"])
+        for r in inputs
+        if r["run_id"] == "r1"
+    } == {(4, 0): (60, 10), (4, 1): (0, 0), (6, 0): (0, 0), (6, 1): (0, 0)}
+    columns = ("device_id", "first_iteration", "last_iteration", "iteration_count")
+    assert [tuple(r[c] for c in columns) for r in steady] == [
+        (4, 0, 1, 2),
+        (6, 1, 1, 2),
+    ]
+    assert {(r["device_id"], r["mean_stagger_ns"]) for r in threads} == {
+        *((1, None), (4, None), (6, None))
+    }
+
+
 def test_runs_are_apart() -> None:
     trace = [Op(run, "compute", 0, (1, 1, 1), 5, 9, launch=3) for run in WINDOWS]
     with loaded(trace, [Step("r2", 1, 0, 0, 20)]) as database:

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query_database import empty
 
+from traceql import queries
+
 KERNEL = st.tuples(
     st.integers(0, 40), st.integers(0, 12), st.integers(0, 1), st.sampled_from("ab")
 )
@@ -121,3 +123,13 @@ def test_an_unfinished_kernel_counts_and_has_no_time() -> None:
     db.insert("kernel", kernel(0, None), kernel(10, 5), kernel(20, -3))
     (row,) = db.ask("kernel_totals")
     assert (row["kernel_count"], row["total_ns"], row["busy_pct"]) == (3, 5, 100)
+
+
+def test_totals_of_a_report_are_named_where_there_is_no_kernel() -> None:
+    db = empty()
+    query = queries.find(db.catalog, "kernel_totals")
+    note = queries.missing_input(db.con, query)
+    assert note is not None
+    assert "report_row" not in note
+    db.insert("report_row", {"report": "kernel", "row_number": 0, "fields": "{}"})
+    assert "table report_row" in (queries.missing_input(db.con, query) or "")

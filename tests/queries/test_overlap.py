@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from query_database import empty
 from random_traces import (
     COPIES,
-    DEVICES,
     FAST,
     KERNELS,
     WINDOWS,
@@ -43,7 +42,7 @@ ORDER = ["compute", "communication", "H2D", "D2H", "memset"]
 
 
 def devices(trace: list[Op], run: str) -> list[int | None]:
-    found = {*DEVICES[run], *(op.device for op in trace if op.run == run)}
+    found = {op.device for op in trace if op.run == run}
     return sorted(found, key=sort_key)
 
 
@@ -137,6 +136,43 @@ def test_comm_overlap(trace: list[Op], params: dict[str, int]) -> None:
     names += "exposed_communication_ns copy_union_ns exposed_copy_ns busy_union_ns "
     names += "overlapped_communication_share overlapped_copy_share"
     assert expected == [tuple(row[name] for name in names.split()) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("links", "names", "wanted"),
+    [
+        # 0 and 1 communicate, 2 computes: how it is linked plays no part.
+        ([(0, 1, "NV4"), (0, 2, "SYS")], "nnc", ["NV4", "NV4", None]),
+        # Each to the two others.
+        (
+            [(0, 1, "NV4"), (0, 2, "SYS"), (1, 2, "PIX")],
+            "nnn",
+            ["NV4, SYS", "NV4, PIX", "PIX, SYS"],
+        ),
+        # What is not known of one pair is not known of the device.
+        ([(0, 1, "NV4"), (0, 2, "SYS")], "nnn", ["NV4, SYS", None, None]),
+        ([(0, 1, "NV4")], "nc", [None, None]),
+    ],
+)
+def test_links_of_those_that_communicate(
+    links: list[tuple[int, int, str]], names: str, wanted: list[str | None]
+) -> None:
+    """By hand: n is a device with a kernel of NCCL, c one without."""
+    db = empty()
+    db.window(0, 100)
+    db.insert("run", {"run_id": "log", "attached_to": "r1"})
+    for device, letter in enumerate(names):
+        name = "ncclDevKernel_AllReduce" if letter == "n" else "gemm"
+        row = {"ts_ns": 10, "dur_ns": 20, "device_id": device, "name": name}
+        db.insert("kernel", row)
+        gpu = {"device_id": device, "kind": "gpu", "uuid": f"GPU-{device}"}
+        db.insert("device", gpu, gpu | {"run_id": "log"})
+    for one, other, kind in links:
+        ends = {"from_device": f"GPU{one}", "to_device": f"GPU{other}", "kind": kind}
+        db.insert("topology", ends | {"run_id": "log"})
+    rows = db.ask("comm_overlap")
+    assert [row["device_id"] for row in rows] == list(range(len(names)))
+    assert [row["link"] for row in rows] == wanted
 
 
 def chunked(start: int, end: int, count: int) -> list[Interval]:

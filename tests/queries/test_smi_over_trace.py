@@ -179,6 +179,43 @@ def test_links_of_copies(attached: traceql.Store, run: TrainingRun) -> None:
     assert "P2P" in {r["kind"] for r in rows}
 
 
+def test_links_of_communication(attached: traceql.Store) -> None:
+    """Both devices communicate."""
+    rows = attached.query("comm_overlap", run="trace").rows()
+    assert [(r["device_id"], r["link"]) for r in rows] == [(0, LINK), (1, LINK)]
+
+
+def test_a_link_may_differ_by_direction(
+    run: TrainingRun, tmp_path: Path, store: traceql.Store
+) -> None:
+    """The row of the matrix is where it leads from."""
+    write_nsight_sqlite(run, tmp_path / "run.sqlite", "2026")
+    store.ingest(tmp_path / "run.sqlite", label="trace")
+    assert {r["link"] for r in store.query("comm_overlap", run="trace").rows()} == {
+        None
+    }
+    matrix = tmp_path / "topo.txt"
+    matrix.write_text(
+        "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\n"
+        "GPU0\t X \tNV4\t0-15\t0\nGPU1\tNV2\t X \t0-15\t0\n"
+    )
+    (outcome,) = store.ingest(matrix, attach="trace")
+    assert outcome.run is not None, outcome.error
+    links: dict[int | None, str] = {
+        d.ordinal: ("NV4", "NV2")[d.system_id] for d in run.devices
+    }
+    assert links == {0: "NV2", 1: "NV4"}
+    rows = store.query("comm_overlap", run="trace").rows()
+    assert {r["device_id"]: r["link"] for r in rows} == links
+    (copies,) = (
+        r
+        for r in store.query("memcpy_summary", run="trace").rows()
+        if r["kind"] == "P2P"
+    )
+    used = {links[c.src_device] for c in run.memcpys if c.direction == "P2P"}
+    assert copies["link"] == ", ".join(sorted(used))
+
+
 def test_by_moment(attached: traceql.Store, run: TrainingRun) -> None:
     """The samples themselves, on the trace's time."""
     rows = attached.query("smi_over_trace", run="trace", group_by="moment").rows()

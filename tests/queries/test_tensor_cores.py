@@ -99,6 +99,10 @@ def test_kernels_with_a_labelled_precision() -> None:
         ("rnn/CudnnRNNV3", "yes"),
         ("XlaDotV2", "yes"),
         ("aten::_scaled_dot_product_flash_attention", "yes"),
+        ("_XlaLaunch", "cluster"),
+        ("_XlaRun", "cluster"),
+        ("model/StatefulPartitionedCall_1", "cluster"),
+        ("_XlaMerge", "unknown"),
         ("aten::add_", "unknown"),
         ("aten::mul", "unknown"),
         ("aten::mm_like", "unknown"),
@@ -135,11 +139,12 @@ def test_types(name: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "rules", ["kernel_tensor_core", "class_tensor_core", "op_tensor_core"]
 )
-def test_every_rule_says_yes_or_no_and_where_from(rules: str) -> None:
+def test_every_rule_says_its_answer_and_where_from(rules: str) -> None:
     with (FOLDER / f"{rules}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
     assert rows
-    assert all(said in ("yes", "no") and source for said, _, source in rows)
+    answers = ("yes", "cluster") if rules == "op_tensor_core" else ("yes", "no")
+    assert all(said in answers and source for said, _, source in rows)
 
 
 # --- figures by hand
@@ -201,6 +206,26 @@ def test_usage_of_the_run(database: Database) -> None:
     assert row["utilization_pct"] == pytest.approx(100 * 200 / 490)
     assert row["utilization_max_pct"] == pytest.approx(100 * 250 / 490)
     assert row["stated_pct"] == 0
+
+
+def test_whether_a_cluster_could_is_unknown_unless_the_source_says_it() -> None:
+    """XLA's clusters hold other operations: DLProf says of some that they could."""
+    database = empty()
+    database.window(0, 1000)
+    run = op(3, "cluster_2/xla_run", op_type="_XlaRun", extra='{"tc_eligible":true}')
+    database.insert("op", op(1, "cluster_0/_2/_3", op_type="_XlaLaunch"), run)
+    database.insert("op", op(2, "dense/BiasAdd", op_type="BiasAdd"))
+    database.insert(
+        "kernel",
+        *(kernel(HALF, 100 * n, 10 * n, op_id=n) for n in (1, 2, 3)),
+    )
+    rows = database.ask("tensor_core_usage", group_by="op_type")
+    assert figures(rows) == [
+        ("_XlaRun", "yes", "yes", 30, 30, 0, 0, 30, 30, 0),
+        ("BiasAdd", "yes", "no", 20, 20, 0, 0, 0, 0, 0),
+        ("_XlaLaunch", "yes", "unknown", 10, 10, 0, 0, 0, 0, 0),
+    ]
+    assert [row["unknown_eligible_ns"] for row in rows] == [0, 0, 10]
 
 
 def test_usage_by_operation_has_one_answer_for_each(database: Database) -> None:

@@ -29,6 +29,9 @@ def test_windows_of_each_kind() -> None:
     assert rows(db, "_windows()") == [("r1", "capture", -5, 995)]
     assert rows(db, "_windows('gpu')") == [("r1", "gpu", 10, 207)]
     assert rows(db, "_windows('steps')") == [("r1", "steps", 40, 70)]
+    # DLProf's first iteration begins with the profile, before anything is recorded.
+    annotate(db, ("step 0", -30, 40), ("step 3", 990, 10))
+    assert rows(db, "_windows('steps')") == [("r1", "steps", -5, 995)]
     assert rows(db, "_windows(from_ns := 3)")[0] == ("r1", "range", 3, 995)
     assert rows(db, "_windows('gpu', to_ns := 3)")[0] == ("r1", "range", -5, 3)
     with pytest.raises(duckdb.Error, match="to_ns must be greater"):
@@ -47,7 +50,9 @@ def test_windows_of_each_kind() -> None:
 def test_names_of_steps(name: str) -> None:
     db = empty()
     annotate(db, (name, 0, 5))
-    assert rows(db, "_iterations()") == [("r1", 1, 0, name, "annotation", 0, 5, None)]
+    assert rows(db, "_iterations()") == [
+        ("r1", 1, None, 0, name, "annotation", 0, 5, None)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,9 +74,9 @@ def test_only_the_outermost_finished_steps_count() -> None:
         ("step 2", 9, 10),
         ("step 3", 30, None),
     )
-    found = [(row[2], row[3]) for row in rows(db, "_iterations()")]
+    found = [(row[3], row[4]) for row in rows(db, "_iterations()")]
     assert found == [(0, "batch 1"), (1, "step 2")]
-    assert [r[3] for r in rows(db, "_iterations('batch 2')")] == ["batch 2"]
+    assert [r[4] for r in rows(db, "_iterations('batch 2')")] == ["batch 2"]
 
 
 def test_the_sources_own_steps_win_unless_a_pattern_is_given() -> None:
@@ -79,8 +84,47 @@ def test_the_sources_own_steps_win_unless_a_pattern_is_given() -> None:
     annotate(db, ("step 1", 0, 10))
     step = {"ts_ns": 5, "dur_ns": 5, "name": "7", "source": "tf_step", "number": 7}
     db.insert("iteration", step)
-    assert rows(db, "_iterations()") == [("r1", None, 0, "7", "tf_step", 5, 10, None)]
-    assert [r[4] for r in rows(db, "_iterations('step')")] == ["annotation"]
+    assert rows(db, "_iterations()") == [
+        ("r1", None, None, 0, "7", "tf_step", 5, 10, None)
+    ]
+    assert [r[5] for r in rows(db, "_iterations('step')")] == ["annotation"]
+
+
+def test_steps_of_devices_count_on_each_where_the_host_has_none() -> None:
+    db = empty()
+    step = {"dur_ns": 5, "source": "tf_step", "pid": 1}
+    db.insert(
+        "iteration",
+        *({**step, "ts_ns": at, "device_id": gpu} for gpu, at in ((4, 0), (4, 7))),
+        # Of another device in the same time, and at another.
+        *({**step, "ts_ns": at, "device_id": gpu} for gpu, at in ((6, 1), (6, 90))),
+    )
+    assert [row[1:4] + row[6:8] for row in rows(db, "_iterations()")] == [
+        (1, 4, 0, 0, 5),
+        (1, 4, 1, 7, 12),
+        (1, 6, 0, 1, 6),
+        (1, 6, 1, 90, 95),
+    ]
+    # All devices are in their steps from 1 to 12.
+    db.window(0, 100)
+    assert rows(db, "_windows('steps')") == [("r1", "steps", 1, 12)]
+    # Steps of another process leave them as they are, those of their own do not.
+    db.insert("iteration", {**step, "ts_ns": 50, "pid": 2})
+    assert len(rows(db, "_iterations()")) == 5
+    db.insert("iteration", {**step, "ts_ns": 60})
+    assert rows(db, "_windows('steps')") == [("r1", "steps", 50, 65)]
+    assert [row[1:4] for row in rows(db, "_iterations()")] == [
+        (1, None, 0),
+        (2, None, 0),
+    ]
+
+
+def test_steps_of_devices_that_lie_apart_are_no_window() -> None:
+    db = empty()
+    db.window(0, 100)
+    step = {"dur_ns": 5, "source": "tf_step"}
+    db.insert("iteration", *({**step, "ts_ns": 9 * d, "device_id": d} for d in (1, 2)))
+    assert rows(db, "_windows('steps')") == []
 
 
 @settings(deadline=None)

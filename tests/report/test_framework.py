@@ -36,6 +36,10 @@ def _memory(ts: int, change: int, device: int) -> dict[str, Any]:
     return event | {"args": args} | where
 
 
+KERNEL = {
+    **{"correlation": 7, "device": 0, "stream": 7, "warps per SM": 2.0},
+    **{"blocks per SM": 0.5, "est. achieved occupancy %": 40},
+}
 TRACE = {
     "schemaVersion": 1,
     "deviceProperties": [{"id": 0, "name": "A", "totalGlobalMem": 64 * MIB}],
@@ -46,7 +50,7 @@ TRACE = {
         _x("cpu_op", "aten::linear", 1010, 50),
         _x("cpu_op", "aten::mm", 1020, 30),
         _x("cuda_runtime", "cudaLaunchKernel", 1025, 5, correlation=7),
-        _x("kernel", "gemm", 1040, 25, 0, 7, correlation=7, device=0, stream=7),
+        _x("kernel", "ampere_sgemm_32x32_nn", 1040, 25, 0, 7, **KERNEL),
         _x("cpu_op", "aten::relu", 1160, 20),
         _memory(1022, 8 * MIB, 0),
         _memory(1165, -2 * MIB, 0),
@@ -101,6 +105,18 @@ def test_the_parts_of_the_steps_add_up(page: str) -> None:
     (wait, other) = rows_of(page, "input-pipeline")
     assert wait[1] == "ProfilerStep#2" and wait[5] == "40.00"
     assert other[5] == "0.00"
+
+
+def test_precision_and_occupancy_of_the_kernel(page: str) -> None:
+    (row,) = rows_of(page, "precision-mix")
+    assert (row[0], row[1], row[4]) == ("fp32", "1", "100.00")
+    # Half of the SMs for 25 of the steps' 200 us.
+    (device,) = rows_of(page, "sm-efficiency")
+    assert device[:6] == ["0", "6.25", "0.5000", "2.000", "40.00", "100.00"]
+    assert device[6:] == ["1", "1", "steps"]
+    (kernel,) = rows_of(page, "occupancy")
+    assert kernel[:3] == ["ampere_sgemm_32x32_nn", "0", "1"]
+    assert kernel[4:8] == ["40.00", "0.5000", "0.5000", "2.000"]
 
 
 def test_operations_have_their_self_time_and_their_device_time(page: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sqlite3
 import stat
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +13,9 @@ from pathlib import Path
 import pytest
 
 import traceql
+from fixtures.dlprof_database import write_dlprof_database
+from fixtures.make_fixtures import SINGLE
+from fixtures.training_run import make_run
 from traceql.errors import StoreError, UsageError
 from traceql.report import findings, write_report
 from traceql.report.sections import sections
@@ -113,6 +117,8 @@ def test_links_lead_somewhere_and_ids_are_unique(pages: dict[str, Path]) -> None
 def test_every_section_says_how_to_read_it(pages: dict[str, Path]) -> None:
     outline = _Outline(pages["training"].read_text())
     for section in sections():
+        if section.optional:
+            continue
         assert section.id in outline.ids
         assert section.how in outline.text
     for rule in findings.rules():
@@ -162,6 +168,31 @@ def test_data_in_scripts_is_json_without_html(pages: dict[str, Path]) -> None:
     for block in blocks:
         assert not set("<>&\u2028\u2029") & set(block)
         json.loads(block)
+
+
+def test_a_timeline_leaves_out_what_the_source_does_not_say(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """DLProf names no stream; without a key node no iteration, which begins at 0."""
+    path = tmp_path / "dlprof_dldb.sqlite"
+    write_dlprof_database(make_run(SINGLE), path)
+    with sqlite3.connect(path) as con:
+        con.execute("UPDATE iteration_list SET start_time = 0 WHERE iter_value = 0")
+        con.execute("DELETE FROM iteration_list WHERE iter_value > 0")
+        con.execute("DELETE FROM iteration_key")
+    con.close()
+    (outcome,) = store.ingest(path)
+    assert outcome.run is not None, outcome.error
+    [row] = store.sql("SELECT first_ts_ns, ts_ns FROM run, iteration").rows()
+    assert row["ts_ns"] == 0 < row["first_ts_ns"]
+    page = write_report(store, [outcome.run], tmp_path / "report.html").read_text()
+    blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+    (drawn,) = [d for d in map(json.loads, blocks) if "lanes" in d]
+    assert drawn["lanes"] == ["GPU 0", "GPU 1"]
+    ((name, start, wall, _),) = drawn["steps"]
+    assert (name, start) == ("iteration 0", 0)
+    assert 0 < wall <= drawn["span"]
+    assert drawn["focus"]["start"] >= 0
 
 
 def test_the_same_store_gives_the_same_bytes(

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceql import __version__
+from traceql.render import printable
 from traceql.result import Result
 
 _PACKAGES = (
@@ -54,7 +55,7 @@ def _guarded(name: str, look: Callable[[], str]) -> Check:
     try:
         return Check(name, True, look())
     except Exception as error:
-        return Check(name, False, f"{type(error).__name__}: {error}")
+        return Check(name, False, printable(f"{type(error).__name__}: {error}"))
 
 
 def _versions() -> Iterator[Check]:

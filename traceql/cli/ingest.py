@@ -9,6 +9,7 @@ import click
 from traceql.cli.options import (
     complete_runs,
     limit_options,
+    listed,
     note,
     pairs,
     store_option,
@@ -75,6 +76,13 @@ if TYPE_CHECKING:
     help="What to add to the log's clock to get the trace's: 0, +1.5s, -250ms, -2h; a "
     "number alone is nanoseconds.",
 )
+@click.option(
+    "--columns",
+    callback=listed,
+    metavar="NAME,...",
+    help="The columns of an nvidia-smi CSV log without a header (noheader), in order: "
+    "timestamp,index,utilization.gpu.",
+)
 @limit_options
 @click.option("--quiet", is_flag=True, help="Neither progress nor diagnostics.")
 def command(
@@ -100,18 +108,18 @@ def command(
         for remark in remarks(outcome, quiet):
             note(remark)
 
-    target = open_store(store, create=True)
+    waiting: list[Outcome] = []
     with progress_bar(quiet) as progress:
         # Lines would break the bar: beneath one they wait.
         outcomes = ingest(
-            target,
+            open_store(store, create=True),
             list(sources),
             progress=progress,
-            tell=None if progress else tell,
+            tell=waiting.append if progress else tell,
             **limits,
             **how,
         )
-    for outcome in outcomes if progress else ():
+    for outcome in waiting:
         tell(outcome)
     if len(outcomes) > 1 and not quiet:
         note(summary(outcomes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -50,15 +51,21 @@ def _run_row(run: Run) -> dict[str, Any]:
         "tool": " ".join(
             str(facts[key]) for key in ("tool", "tool_version") if facts.get(key)
         ),
-        "devices": devices
-        if isinstance(devices, str)
-        else ", ".join(map(str, devices)),
+        "devices": devices if isinstance(devices, str) else _devices(devices),
         "span_ns": facts.get("span_ns"),
         "kernels": run.rows.get("kernel", 0),
         "bytes": run.bytes,
         "tags": ", ".join(f"{k}={v}" for k, v in sorted(run.tags.items())),
         "warnings": sum(f.count for f in run.diagnostics if f.severity != "info"),
     }
+
+
+def _devices(names: Sequence[object]) -> str:
+    """The names, each once: `8 x NVIDIA H100`."""
+    return ", ".join(
+        f"{count} x {name}" if count > 1 else str(name)
+        for name, count in Counter(names).items()
+    )
 
 
 def _time(text: str) -> dt.datetime | None:

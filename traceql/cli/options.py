@@ -47,6 +47,13 @@ def pairs(ctx: click.Context, param: click.Parameter, given: Any) -> dict[str, s
     return found
 
 
+def listed(
+    ctx: click.Context, param: click.Parameter, given: str | None
+) -> tuple[str, ...]:
+    """Callback of options of the form `a,b,c`."""
+    return () if given is None else tuple(given.split(","))
+
+
 def complete_runs(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
@@ -138,6 +145,29 @@ class Output:
         for text in (result.note, remark):
             if text:
                 note(text)
+
+    def show_each(self, session: Session, text: str) -> None:
+        """Runs statements of SQL and shows what each that has an answer answers.
+
+        Raises:
+            UsageError: There is no statement, or several answer where one fits.
+            QueryError: DuckDB refuses one.
+        """
+        statements = session.statements(text)
+        if not statements:
+            raise UsageError("the SQL holds no statement")
+        answering = [s for s in statements if s.answers] or statements[-1:]
+        if self.asked and len(answering) > 1:
+            raise UsageError(
+                f"{len(answering)} statements have an answer: --format and -o hold one",
+                hint="Give one SELECT, or leave out --format and -o.",
+            )
+        for statement in statements:
+            result = session.sql(statement.text)
+            if statement in answering:
+                self.show(result)
+                if statement is not answering[-1]:
+                    click.echo()
 
     def _to_stdout(self, result: Result) -> str | None:
         stream = sys.stdout.buffer

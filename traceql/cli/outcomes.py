@@ -36,8 +36,9 @@ def remarks(outcome: Outcome, quiet: bool = False) -> Iterator[str]:
             yield f"hint: {outcome.error.hint}"
     if quiet:
         return
+    kind = "warning" if outcome.status == "left_out" else "note"
     for text in outcome.notes:
-        yield f"note: {outcome.source}: {text}"
+        yield f"{kind}: {outcome.source}: {text}"
     for finding in outcome.findings:
         if finding.severity != "info":
             example = f" (e.g. {finding.example})" if finding.example else ""

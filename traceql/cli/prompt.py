@@ -77,8 +77,8 @@ class Prompt:
             return
         with _told():
             session = self.session
-            result = session.sql(statement)
-            self.output.show(result)
+            for one in session.statements(statement):
+                self.output.show(session.sql(one.text))
 
     def _dot(self, line: str) -> bool:
         """Runs a dot command; True when it is to leave."""

@@ -25,7 +25,8 @@ def command(
 ) -> None:
     """Run SQL over the chosen runs.
 
-    TEXT may be - for standard input; of several statements the last answers.
+    TEXT may be - for standard input. Of several statements each shows its answer;
+    --format and -o hold one.
     """
     if (text is None) == (file is None):
         raise click.UsageError("give the SQL as TEXT, as - for stdin, or as -f FILE")
@@ -36,5 +37,4 @@ def command(
             text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the SQL is not UTF-8: {error}") from error
-    session = reading.open()
-    output.show(session.sql(text or ""))
+    output.show_each(reading.open(), text or "")

@@ -72,6 +72,7 @@ class Context:
         with_samples: Whether CPU samples and call chains are wanted.
         nsys: The nsys to read reports with; None: TRACEQL_NSYS, or look for one.
         nsys_timeout_s: Seconds that it may take; None: by the report's size.
+        columns: Names of the columns of a log that has no header; empty: not said.
         source: What the user named; inside an archive, the member.
     """
 
@@ -83,6 +84,7 @@ class Context:
     with_samples: bool = False
     nsys: str | None = None
     nsys_timeout_s: float | None = None
+    columns: tuple[str, ...] = ()
     source: str = ""
 
 

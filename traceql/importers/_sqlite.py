@@ -27,7 +27,7 @@ _MAX_ROW_ID = 1 << 33
 
 def uri(path: Path) -> str:
     """SQLite's URI of a file that is only to be read."""
-    return f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+    return f"file:{quote(bytes(path.resolve()))}?mode=ro&immutable=1"
 
 
 def table_names(path: Path) -> frozenset[str]:

@@ -3,13 +3,17 @@
 
 -- @prepare
 CREATE VIEW thread_range AS
-SELECT event_key(event_id) AS id, pid, tid, ts_ns, open_until_ns AS end_ns
+SELECT
+    event_key(event_id) AS id, pid, tid, ts_ns, open_until_ns AS end_ns,
+    'slice' AS held_in
 FROM slice_event
 
 -- @phase nest
 
 -- @nest
-FROM thread_range UNION ALL FROM flow_point
+SELECT id, pid, tid, ts_ns, end_ns FROM thread_range
+UNION ALL
+FROM flow_point
 
 -- @phase rows
 

@@ -129,7 +129,7 @@ SELECT
         WHEN 'op' THEN 'op' WHEN 'annotation' THEN 'annotation' WHEN 'slice' THEN 'slice'
     END AS kind,
     coalesce(is_call(cat), false) AS seeks,
-    table_of(cat, name) IN ('kernel', 'memcpy', 'memset') AS on_device
+    table_of(cat, name) AS held_in
 FROM slice_event
 WHERE table_of(cat, name) IS NOT NULL AND table_of(cat, name) <> 'sync'
 
@@ -139,7 +139,7 @@ WHERE table_of(cat, name) IS NOT NULL AND table_of(cat, name) <> 'sync'
 -- What ran on a stream nests in nothing: it only holds ends of arrows.
 SELECT id, pid, tid, ts_ns, end_ns, kind, seeks
 FROM thread_range
-WHERE NOT on_device OR EXISTS (
+WHERE held_in NOT IN ('kernel', 'memcpy', 'memset') OR EXISTS (
     FROM flow_point AS p
     WHERE p.pid IS NOT DISTINCT FROM thread_range.pid
         AND p.tid IS NOT DISTINCT FROM thread_range.tid

@@ -97,6 +97,13 @@ FROM (
     WHERE forward_thread > 0 OR backward
 )
 WHERE earlier_end_ns IS NULL OR ts_ns >= earlier_end_ns;
+CREATE TABLE backward_op AS
+SELECT s.event_id
+FROM (SELECT * FROM slice_event WHERE is_op(cat, name)) AS s
+ASOF JOIN backward_range AS b
+    ON b.pid = s.pid AND b.tid = s.tid AND b.ts_ns <= s.ts_ns
+WHERE s.end_ns <= b.end_ns
+ORDER BY s.event_id;
 
 -- Python frames whose thread the tracer did not know stand alone: their own ids tell
 -- who called them.
@@ -211,7 +218,7 @@ SELECT
     CASE
         WHEN s.forward_thread > 0
             OR starts_with(s.name, 'autograd::engine::evaluate_function')
-            OR s.end_ns <= b.end_ns
+            OR b.event_id IS NOT NULL
             THEN true
         WHEN EXISTS (FROM backward_range) THEN false
     END AS is_backward,
@@ -246,8 +253,11 @@ LEFT JOIN nested AS t ON t.id = event_key(s.event_id)
 LEFT JOIN forward_of AS f
     ON f.pid = s.pid AND f.tid = s.tid AND f.sequence_number = s.sequence_number
     AND f.forward_thread = s.forward_thread
-ASOF LEFT JOIN backward_range AS b
-    ON b.pid = s.pid AND b.tid = s.tid AND b.ts_ns <= s.ts_ns
+LEFT JOIN (
+    SELECT event_id FROM backward_op
+    WHERE event_id BETWEEN
+        (SELECT min(event_id) FROM event) AND (SELECT max(event_id) FROM event)
+) AS b ON b.event_id = s.event_id
 
 -- @rows annotation FROM slice_event
 SELECT

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from traceql.errors import UsageError
 from traceql.importers import Context, Head
 from traceql.importers._smi import create_tables, map_samples
 from traceql.importers._smi import text as texts
@@ -45,7 +46,7 @@ class NvidiaSmiCsv:
     """Importer of logs with commas."""
 
     name = "nvidia-smi-csv"
-    version = 2
+    version = 3
     title = "nvidia-smi --query-gpu or --query-compute-apps as CSV"
 
     def sniff(self, head: Head) -> float:
@@ -68,7 +69,7 @@ class NvidiaSmiCsv:
         with tempfile.TemporaryDirectory(prefix="traceql-") as scratch:
             copied = texts.utf8_copy(path, Path(scratch) / "log.csv")
             create_tables(con)
-            _stage(con, copied)
+            _stage(con, copied, ctx.columns)
             dropped = con.execute(
                 "SELECT count(*), min('line ' || line) FROM ragged"
             ).fetchall()
@@ -106,8 +107,14 @@ def _wrapped(first: list[str], second: list[str]) -> float:
     return 0.3 if timed and words >= 3 and numbers >= 3 else 0.0
 
 
-def _stage(con: duckdb.DuckDBPyConnection, copied: texts.Copied) -> None:
-    """Fills `source_column` and `line_cell`."""
+def _stage(
+    con: duckdb.DuckDBPyConnection, copied: texts.Copied, columns: tuple[str, ...]
+) -> None:
+    """Fills `source_column` and `line_cell`.
+
+    Raises:
+        UsageError: `columns` does not fit: see `_check_names`.
+    """
     path = str(copied.path).replace("'", "''")
     ((width,),) = con.execute(
         "SELECT coalesce(max(len(string_split(l, ','))), 1) FROM read_csv("
@@ -130,8 +137,35 @@ def _stage(con: duckdb.DuckDBPyConnection, copied: texts.Copied) -> None:
         "UPDATE record SET cells = list_filter(cells, lambda c: c IS NOT NULL);"
         "DELETE FROM record WHERE array_to_string(cells, '') = ''"
     )
-    con.execute(_HEADERS, {"own": _OWN.pattern, "value": _VALUE})
+    con.execute(
+        _HEADERS, {"own": _OWN.pattern, "value": _VALUE, "named": bool(columns)}
+    )
+    con.execute(
+        "CREATE VIEW nameless AS SELECT cells FROM record WHERE line < "
+        "(SELECT coalesce(min(line), 9223372036854775807) FROM header_line)"
+    )
+    if columns:
+        _check_names(con, len(columns))
+    con.execute(_HEADER, {"columns": list(columns) or None})
     con.execute(_CELLS, {"whole": copied.whole})
+
+
+def _check_names(con: duckdb.DuckDBPyConnection, named: int) -> None:
+    """Refuses names of columns that are not those of the lines without a header."""
+    ((widths,),) = con.execute(
+        "SELECT list_sort(list(DISTINCT len(cells))) FROM nameless"
+    ).fetchall()
+    if not widths:
+        raise UsageError(
+            "--columns: the log has a header, which names its columns",
+            hint="Leave --columns out.",
+        )
+    if named not in widths:
+        raise UsageError(
+            f"--columns names {named} columns, but the lines of the log have "
+            + " or ".join(map(str, widths)),
+            hint="Name every column of the log, in order.",
+        )
 
 
 # A header is a line of names: nvidia-smi's own, or the first line again.
@@ -149,33 +183,36 @@ candidate AS (
 )
 SELECT line, cells
 FROM candidate
-WHERE own_count > 0 OR is_first AND len(cells) > 1
+WHERE own_count > 0 OR is_first AND len(cells) > 1 AND NOT $named
 """
 
-_CELLS = """
+_HEADER = """
 CREATE TABLE header AS
+WITH told AS (
+    SELECT CAST(row_number() OVER (ORDER BY line) AS INTEGER) AS header_id, cells
+    FROM (SELECT cells, min(line) AS line FROM header_line GROUP BY cells)
+    UNION ALL
+    -- Before any header, or without one: what the user says, else positions.
+    SELECT
+        0,
+        coalesce(
+            CAST($columns AS VARCHAR[]),
+            list_transform(range(1, max(len(cells)) + 1), lambda i: 'column ' || i)
+        )
+    FROM nameless
+    HAVING count(*) > 0
+)
 SELECT
-    CAST(row_number() OVER (ORDER BY line) AS INTEGER) AS header_id, cells,
+    header_id, cells,
     CASE
         WHEN len(list_filter(
             cells, lambda c: regexp_full_match(c, '(?i)pid( \\[.*\\])?')
         )) > 0 THEN 'apps' ELSE 'csv'
     END AS dialect
-FROM (SELECT cells, min(line) AS line FROM header_line GROUP BY cells);
+FROM told
+"""
 
--- Before any header, or without one: positions.
-INSERT INTO header
-SELECT
-    0,
-    list_transform(range(1, widest + 1), lambda i: 'column ' || i),
-    'csv'
-FROM (
-    SELECT max(len(cells)) AS widest
-    FROM record
-    WHERE line < coalesce((SELECT min(line) FROM header_line), 9223372036854775807)
-)
-WHERE widest IS NOT NULL;
-
+_CELLS = """
 CREATE TABLE header_column AS
 SELECT
     header_id, dialect, position,

@@ -25,7 +25,7 @@ class NvidiaSmiMonitor:
     """Importer of dmon and pmon logs."""
 
     name = "nvidia-smi-monitor"
-    version = 2
+    version = 3
     title = "nvidia-smi dmon or pmon"
 
     def sniff(self, head: Head) -> float:
@@ -129,10 +129,17 @@ CROSS JOIN last_line
 LEFT JOIN header AS h
     ON h.cells = p.names AND h.units IS NOT DISTINCT FROM p.units;
 
+-- dmon prints every column: a line of fewer was wrapped, and what follows it begins
+-- with some figure, not with a GPU. Only where a log ends may a line be cut.
 CREATE TABLE misfit AS
-SELECT line, text
-FROM data_line
-WHERE len(cells) > width OR TRY_CAST(gpu AS INTEGER) IS NULL;
+SELECT d.line, d.text
+FROM data_line AS d
+LEFT JOIN header AS h ON h.header_id = d.header_id
+LEFT JOIN (
+    SELECT line, lead(is_comment, 1, true) OVER (ORDER BY line) AS is_end FROM words
+) AS w ON w.line = d.line
+WHERE len(d.cells) > d.width OR TRY_CAST(d.gpu AS INTEGER) IS NULL
+    OR len(d.cells) < d.width AND h.dialect = 'dmon' AND NOT w.is_end;
 
 INSERT INTO line_cell
 SELECT

@@ -74,7 +74,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, ctx: Context) -> None:
 IMPORTER = TraceEventImporter(
     Dialect(
         name="tf2-trace",
-        version=2,
+        version=3,
         title="TensorFlow 2 or JAX profile, trace viewer JSON",
         sniff=_sniff,
         mappings=(

@@ -151,7 +151,7 @@ WHERE NOT p.is_device AND EXISTS (FROM thread_seen AS s WHERE s.pid = p.pid)
 -- @phase nest
 
 -- @nest
-FROM thread_range
+SELECT id, pid, tid, ts_ns, end_ns, kind, seeks FROM thread_range
 UNION ALL
 SELECT id, pid, tid, ts_ns, end_ns, NULL, false FROM flow_point
 

@@ -38,14 +38,17 @@ CREATE VIEW thread_range AS
 SELECT
     event_key(s.event_id) AS id, s.pid, s.tid, s.ts_ns, s.open_until_ns AS end_ns,
     nullif(host_table(s.name, s.args), 'api_call') AS kind,
-    host_table(s.name, s.args) = 'api_call' AS seeks
+    host_table(s.name, s.args) = 'api_call' AS seeks,
+    host_table(s.name, s.args) AS held_in
 FROM slice_event AS s
 WHERE s.pid IS NULL OR s.pid NOT IN (SELECT pid FROM device_plane)
 UNION ALL
 SELECT
-    event_key(s.event_id), s.pid, s.tid, s.ts_ns, s.open_until_ns, d.line, false
+    event_key(s.event_id), s.pid, s.tid, s.ts_ns, s.open_until_ns, d.line, false,
+    CASE WHEN o.pid IS NOT NULL THEN 'op' ELSE 'annotation' END
 FROM slice_event AS s
 JOIN device_line AS d ON d.pid = s.pid AND d.tid = s.tid AND d.line = 'derived'
+LEFT JOIN op_line AS o ON o.pid = s.pid AND o.tid = s.tid
 
 -- @phase nest
 
@@ -148,12 +151,14 @@ FROM event
 WHERE ph IN ('i', 'I', 'R') AND ts_ns IS NOT NULL
 
 -- @rows iteration
--- A step is what the host did for it, on all threads: what it launched belongs to it. A
--- step that only a device's line states lasts as long as that says.
+-- A step is what the host did for it, on all threads: what it launched belongs to it.
+-- Where only devices' lines state steps, each is its device's own, as long as the line
+-- says: the same number may be of another time on another device.
 SELECT
     coalesce(g.ts_ns, m.ts_ns) AS ts_ns,
     coalesce(g.end_ns, m.end_ns) - coalesce(g.ts_ns, m.ts_ns) AS dur_ns,
     event_key(m.event_id) AS iteration_id, m.number, m.name, 'tf_step' AS source, m.pid,
+    CAST(NULL AS INTEGER) AS device_id,
     nullif(
         CAST(json_merge_patch('{}', to_json({
             'group_id': m.group_id, 'step_name': m.step_name, 'device_ns': d.dur_ns
@@ -173,14 +178,13 @@ LEFT JOIN (
 ) AS d ON d.group_id = m.group_id
 UNION ALL
 SELECT
-    min(s.ts_ns), max(s.end_ns) - min(s.ts_ns), event_key(min(s.event_id)),
+    s.ts_ns, s.end_ns - s.ts_ns, event_key(s.event_id),
     TRY_CAST(regexp_extract(s.name, '([0-9]+)$', 1) AS BIGINT), s.name, 'tf_step',
-    any_value(h.only_pid), to_json({'group_id': s.args->>'$.group_id'})
+    h.only_pid, l.device_id, to_json({'group_id': s.args->>'$.group_id'})
 FROM slice_event AS s
 JOIN device_line AS l ON l.pid = s.pid AND l.tid = s.tid AND l.line = 'steps'
 LEFT JOIN host_plane AS h ON h.host = l.host AND h.only_pid IS NOT NULL
 WHERE NOT EXISTS (FROM step_marker)
-GROUP BY s.name, s.args->>'$.group_id'
 
 -- @run
 SELECT

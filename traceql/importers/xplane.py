@@ -34,7 +34,7 @@ class XPlane:
     """Importer of XSpace protobufs."""
 
     name = "xplane"
-    version = 2
+    version = 3
     title = "XPlane profile of TensorFlow, JAX or PyTorch/XLA"
 
     def sniff(self, head: Head) -> float:

@@ -149,7 +149,7 @@ CREATE TABLE device_op (
     key VARCHAR
 );
 CREATE TABLE device_step (
-    event_id BIGINT, host VARCHAR, group_id BIGINT, name VARCHAR, ts_ns BIGINT,
+    event_id BIGINT, device_id INTEGER, group_id BIGINT, name VARCHAR, ts_ns BIGINT,
     end_ns BIGINT
 );
 CREATE TABLE kernel_seen (name VARCHAR);
@@ -175,7 +175,7 @@ LEFT JOIN event_type AS t ON t.plane_id = e.plane_id AND t.type_id = e.type_id
 WHERE e.occurrences IS NULL;
 INSERT INTO device_step
 SELECT
-    e.event_id, l.host, e.group_id, coalesce(t.display_name, t.name), e.ts_ns,
+    e.event_id, l.device_id, e.group_id, coalesce(t.display_name, t.name), e.ts_ns,
     e.ts_ns + e.dur_ns
 FROM device_event AS e
 JOIN lane AS l ON l.line_id = e.line_id AND l.role = 'steps'

@@ -202,8 +202,9 @@ WHERE events > 0
 GROUP BY pid, tid, plane_name
 
 -- @rows iteration
--- A step is what the host did for it, on all threads: what it launched belongs to it. A
--- step that only a device's line states lasts as long as that says.
+-- A step is what the host did for it, on all threads: what it launched belongs to it.
+-- Where only devices' lines state steps, each is its device's own, as long as the line
+-- says: the same number may be of another time on another device.
 WITH grouped AS (
     SELECT group_id, min(ts_ns) AS ts_ns, max(end_ns) AS end_ns
     FROM step_group GROUP BY group_id
@@ -215,7 +216,7 @@ SELECT
     coalesce(
         m.step_num, TRY_CAST(regexp_extract(m.step_name, '([0-9]+)$', 1) AS BIGINT)
     ) AS number,
-    m.name, 'tf_step' AS source, m.pid,
+    m.name, 'tf_step' AS source, m.pid, CAST(NULL AS INTEGER) AS device_id,
     nullif(
         CAST(json_merge_patch('{}', to_json({
             'group_id': m.group_id, 'step_name': m.step_name, 'device_ns': d.dur_ns
@@ -232,12 +233,11 @@ LEFT JOIN (
 ) AS d ON d.group_id = m.group_id
 UNION ALL
 SELECT
-    min(ts_ns), max(end_ns) - min(ts_ns), event_key(min(event_id)),
+    ts_ns, end_ns - ts_ns, event_key(event_id),
     TRY_CAST(regexp_extract(name, '([0-9]+)$', 1) AS BIGINT), name, 'tf_step',
-    (SELECT pid FROM host_process), to_json({'group_id': group_id})
+    (SELECT pid FROM host_process), device_id, to_json({'group_id': group_id})
 FROM device_step
 WHERE NOT EXISTS (FROM step_marker)
-GROUP BY name, group_id
 
 -- @run
 SELECT

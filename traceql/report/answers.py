@@ -58,7 +58,9 @@ _SWEEP = (
 GROUND = (
     Ask("_gpu_sweep", columns=_SWEEP),
     Ask("_stream_sets", {"time_window": FOCUS}),
+    Ask("_step_ops"),
     Ask("_op_costs"),
+    Ask("_tensor_core_work"),
 )
 """The sweeps that several answers stand on: each runs once for the whole report."""
 
@@ -75,7 +77,10 @@ class Answers:
         # Finding iterations takes a while, and most windows need them.
         self._pin(Ask("_launch_periods"))
         self._pin(Ask("_iterations"))
-        found = session.sql(f"SELECT DISTINCT run_id FROM {VERSION}._iterations()")
+        # Devices' own steps may lie so far apart that they have no window in common.
+        found = session.sql(
+            f"SELECT run_id FROM {VERSION}._windows(time_window := 'steps')"
+        )
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
         for ask in GROUND:
             self._pin(ask)

@@ -46,6 +46,7 @@ class Figure:
         also: Other answers that its SQL reads.
         fold: Whether the table starts folded, under its chart.
         tiles: Whether its one row is shown as tiles.
+        prose: Whether its texts are sentences, to be shown whole.
         units: Units of columns that the figure's own SQL makes, by name.
     """
 
@@ -64,6 +65,7 @@ class Figure:
     also: tuple[Ask, ...] = ()
     fold: bool = False
     tiles: bool = False
+    prose: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
 
 

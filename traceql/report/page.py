@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,26 +179,54 @@ def _report(answers: Answers, run: Run, prefix: str, env: Environment) -> Report
         key=lambda d: _WORST_FIRST.index(d.severity),
     )
     work = ("kernel", "memcpy", "memset", "graph_launch")
+    has_gpu_work = any(run.rows.get(table) for table in work)
+    parts = [
+        Part(
+            f"{prefix}{section.id}",
+            section,
+            tuple(show(figure, answers, prefix) for figure in section.figures),
+            section.extra(answers) if section.extra else {},
+        )
+        for section in sections()
+    ]
+    parts = [
+        p for p in parts if not p.section.optional or any(f.total for f in p.figures)
+    ]
+    if not has_gpu_work and _is_no_gpu_profile(run):
+        # The sections that bear evidence stay.
+        named = {finding.rule.section for finding in found}
+        parts = [
+            _with_input(part)
+            for part in parts
+            if not part.figures or part.section.id in named or _with_input(part).figures
+        ]
     return Report(
         prefix=prefix,
         title=printable(run.label or _file_name(run) or run.run_id),
         facts=_facts(run, summary[0] if summary else {}),
         limits=tuple(f for f in found if f.rule.kind == "limit"),
         remarks=tuple(f for f in found if f.rule.kind == "capture"),
-        has_gpu_work=any(run.rows.get(table) for table in work),
-        parts=tuple(
-            Part(
-                f"{prefix}{section.id}",
-                section,
-                tuple(show(figure, answers, prefix) for figure in section.figures),
-                section.extra(answers) if section.extra else {},
-            )
-            for section in sections()
-        ),
+        has_gpu_work=has_gpu_work,
+        parts=tuple(parts),
         warnings=tuple(ranked),
         infos=tuple(d for d in run.diagnostics if d.severity not in _WORST_FIRST),
         provenance=_provenance(run),
     )
+
+
+def _is_no_gpu_profile(run: Run) -> bool:
+    """Whether the source is of a kind that lacks nothing where it has no GPU work.
+
+    How to record it would be wrong advice for a log of samples or any program's trace.
+    """
+    logged = run.facts.get("tool") == "nvidia-smi"
+    return logged or run.manifest.importer.get("name") == "chrome-trace"
+
+
+def _with_input(part: Part) -> Part:
+    """A section without the figures that have nothing to show."""
+    kept = (f for f in part.figures if f.total and not f.note)
+    return replace(part, figures=tuple(kept))
 
 
 def _facts(run: Run, summary: dict[str, Any]) -> tuple[Fact, ...]:
@@ -212,7 +240,7 @@ def _facts(run: Run, summary: dict[str, Any]) -> tuple[Fact, ...]:
     facts = [
         ("Captured with", tool.strip() or "unknown"),
         ("Devices", _counted(devices) or "none named"),
-        ("Window", formats.time(span) if span else "empty"),
+        ("Window", _window(span)),
         ("Kernels", formats.count(summary.get("kernel_count") or 0)),
         ("Iterations", per_step),
         ("Rank", "" if rank is None else str(rank)),
@@ -222,6 +250,13 @@ def _facts(run: Run, summary: dict[str, Any]) -> tuple[Fact, ...]:
         ("Ingested", f"{run.ingested_at[:16].replace('T', ' ')} UTC"),
     ]
     return _told(facts)
+
+
+def _window(span_ns: int | None) -> str:
+    if not span_ns:
+        return "empty"
+    # What the window of samples of one moment lasts.
+    return "one moment" if span_ns == 1 else formats.time(span_ns)
 
 
 def _provenance(run: Run) -> tuple[Fact, ...]:

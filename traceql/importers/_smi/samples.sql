@@ -81,8 +81,9 @@ WITH given AS (
     SELECT
         line, elapsed_text,
         trim(regexp_replace(
-            CASE WHEN clock_text IS NOT NULL THEN date_text || ' ' || clock_text
-                ELSE time_text END,
+            CASE WHEN clock_text IS NOT NULL AND date_text IS NOT NULL
+                THEN date_text || ' ' || clock_text
+                ELSE coalesce(time_text, clock_text) END,
             '\s+', ' ', 'g'
         )) AS text
     FROM line_fact
@@ -92,8 +93,37 @@ SELECT
     regexp_full_match(text, '\d\d[-/.]\d\d[-/.]\d{4} .*') AS is_year_last,
     regexp_full_match(text, '[A-Z][a-z]{2} [A-Z][a-z]{2} \d+ [0-9:]+ \d{4}')
         AS is_english,
-    regexp_full_match(text, '\d{9,10}(\.\d+)?|\d{13}|\d{16}|\d{19}') AS is_epoch
+    regexp_full_match(text, '\d{9,10}(\.\d+)?|\d{13}|\d{16}|\d{19}') AS is_epoch,
+    regexp_full_match(text, '\d?\d:\d\d:\d\d(\.\d+)?') AS is_time_of_day
 FROM given;
+
+-- Times without a date (dmon -o T): a fall by more than half a day is midnight, a
+-- smaller one a clock that was set back.
+CREATE TABLE day_time AS
+WITH read AS (
+    SELECT
+        line,
+        epoch_ns(TRY_CAST(
+            '1970-01-01 ' || regexp_replace(text, '^(\d):', '0\1:') AS TIMESTAMP_NS
+        )) AS of_day_ns
+    FROM time_text
+    WHERE is_time_of_day
+),
+fallen AS (
+    SELECT
+        line, of_day_ns,
+        coalesce(
+            of_day_ns - lag(of_day_ns) OVER (ORDER BY line) < -43200000000000, false
+        ) AS is_next_day
+    FROM read
+    WHERE of_day_ns IS NOT NULL
+)
+SELECT
+    line,
+    of_day_ns + 86400000000000 * CAST(
+        count(*) FILTER (is_next_day) OVER (ORDER BY line) AS BIGINT
+    ) AS time_ns
+FROM fallen;
 
 CREATE TABLE day_first AS
 SELECT
@@ -106,7 +136,7 @@ WHERE is_year_last;
 CREATE TABLE moment AS
 WITH formed AS (
     SELECT
-        t.line, t.elapsed_text, t.text, t.is_english, t.is_epoch,
+        t.line, t.elapsed_text, t.text, t.is_english, t.is_epoch, t.is_time_of_day,
         regexp_replace(
             CASE
                 WHEN t.is_year_last AND d.is_refuted THEN
@@ -128,7 +158,7 @@ WITH formed AS (
 ),
 read AS (
     SELECT
-        line, elapsed_text, text, is_epoch,
+        line, elapsed_text, text, is_epoch, is_time_of_day,
         is_epoch OR regexp_matches(form, '(Z|[+-]\d\d:\d\d)$') AS has_zone,
         CASE
             WHEN is_epoch THEN CAST(
@@ -139,6 +169,7 @@ read AS (
                     ELSE 1
                 END AS BIGINT
             )
+            WHEN is_time_of_day THEN time_ns
             WHEN is_english THEN
                 epoch_ns(try_strptime(text, '%a %b %d %H:%M:%S %Y'))
             WHEN regexp_full_match(
@@ -160,11 +191,13 @@ read AS (
         CAST(TRY_CAST(elapsed_text AS DECIMAL(28, 9)) * 1000000000 AS BIGINT)
             AS elapsed_ns
     FROM formed
+    LEFT JOIN day_time USING (line)
 )
 SELECT
     line, coalesce(text, elapsed_text) AS text,
     coalesce(stamp_ns, elapsed_ns) AS source_ns,
     CASE
+        WHEN stamp_ns IS NOT NULL AND is_time_of_day THEN 'time_of_day'
         WHEN stamp_ns IS NOT NULL AND has_zone THEN 'unix_time'
         WHEN stamp_ns IS NOT NULL THEN 'local_time'
         WHEN elapsed_ns IS NOT NULL THEN 'elapsed'
@@ -422,6 +455,14 @@ FROM log_clock
 WHERE clock = 'local_time'
 UNION ALL
 SELECT
+    'no_date' AS code, 'info' AS severity, 1 AS count,
+    'Times bear no date: the day is not known, nor whether days passed between two '
+    || 'samples. Log it: dmon -o DT.',
+    NULL
+FROM log_clock
+WHERE clock = 'time_of_day'
+UNION ALL
+SELECT
     'no_time', 'warning', count(*),
     'The log says no times: all samples stand at 0, with their line. Log timestamp '
     || '(--query-gpu=timestamp,...), or the date and time of dmon and pmon (-o DT).',
@@ -496,8 +537,9 @@ WHERE is_cut
 UNION ALL
 SELECT
     'unnamed_columns', 'warning', count(*),
-    'The log has no header: its columns bear their positions as names. Log without '
-    || 'noheader, or put the line of names before it.',
+    'The log has no header: its columns bear their positions as names. Say what they '
+    || 'are: --columns timestamp,index,utilization.gpu,... (with --force where the '
+    || 'log is imported already).',
     min(name)
 FROM column_of
 WHERE regexp_full_match(name, 'column \d+')

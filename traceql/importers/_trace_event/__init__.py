@@ -28,7 +28,8 @@ _HERE = Path(__file__).parent
 # What every dialect has: threads, counters, asynchronous spans, objects, samples.
 SHARED = _HERE / "shared.sql"
 # Arrows between events. The dialect's `thread_range` says which ranges hold their ends
-# (id, pid, tid, ts_ns, end_ns); its @nest must bring in `flow_point`.
+# (id, pid, tid, ts_ns, end_ns, held_in: the table that holds it); its @nest must bring
+# in `flow_point`.
 FLOWS = _HERE / "flows.sql"
 _STAGED_SHARE = 0.4
 

@@ -23,12 +23,13 @@ WITH ends AS (
 begun AS (
     SELECT
         pid, tid, ts_ns,
-        arg_min(id, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS id
+        arg_min(id, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS id,
+        arg_min(held_in, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS held_in
     FROM thread_range
     WHERE EXISTS (FROM ends)
     GROUP BY ALL
 )
-SELECT e.*, b.id AS within_id
+SELECT e.*, b.id AS within_id, b.held_in
 FROM ends AS e
 LEFT JOIN begun AS b
     ON b.pid IS NOT DISTINCT FROM e.pid AND b.tid IS NOT DISTINCT FROM e.tid
@@ -45,10 +46,14 @@ GROUP BY ALL
 
 -- @prepare
 CREATE VIEW held_flow_end AS
-SELECT e.* EXCLUDE (within_id), coalesce(e.within_id, n.parent_id) AS within_id
+SELECT
+    e.* EXCLUDE (within_id, held_in),
+    coalesce(e.within_id, n.parent_id) AS within_id,
+    coalesce(e.held_in, n.held_in) AS held_in
 FROM flow_end AS e
 LEFT JOIN (
-    SELECT p.pid, p.tid, p.ts_ns, n.parent_id
+    SELECT
+        p.pid, p.tid, p.ts_ns, n.parent_id, flow_table(n.parent_id) AS held_in
     FROM flow_point AS p JOIN nested AS n USING (id)
 ) AS n
     ON n.pid IS NOT DISTINCT FROM e.pid AND n.tid IS NOT DISTINCT FROM e.tid
@@ -57,8 +62,9 @@ LEFT JOIN (
 CREATE TABLE flow_chain AS
 SELECT
     id, cat, name, count(*) AS ends, count(*) FILTER (ph = 's') AS starts,
-    any_value(struct_pack(pid, tid, ts_ns, within_id)) FILTER (ph = 's') AS source,
-    any_value(struct_pack(ph, bp, pid, tid, ts_ns, within_id, extra))
+    any_value(struct_pack(pid, tid, ts_ns, within_id, held_in))
+        FILTER (ph = 's') AS source,
+    any_value(struct_pack(ph, bp, pid, tid, ts_ns, within_id, held_in, extra))
         FILTER (ph <> 's') AS target
 FROM held_flow_end
 GROUP BY id, cat, name
@@ -83,8 +89,8 @@ arrow AS (
     WHERE ends = 2 AND starts = 1
     UNION ALL
     SELECT
-        id, cat, name, lag(struct_pack(pid, tid, ts_ns, within_id)) OVER chain,
-        struct_pack(ph, bp, pid, tid, ts_ns, within_id, extra)
+        id, cat, name, lag(struct_pack(pid, tid, ts_ns, within_id, held_in)) OVER chain,
+        struct_pack(ph, bp, pid, tid, ts_ns, within_id, held_in, extra)
     FROM ordered
     WINDOW chain AS (
         PARTITION BY id, cat, name ORDER BY turn, place, event_id
@@ -99,11 +105,11 @@ starts AS (
 ),
 reached AS (
     -- An f without bp ends at the next slice of its thread, all others where they are.
-    SELECT *, target.within_id AS to_id
+    SELECT *, target.within_id AS to_id, target.held_in AS to_table
     FROM arrow
     WHERE target.ph <> 'f' OR target.bp = 'e'
     UNION ALL
-    SELECT a.*, next.id
+    SELECT a.*, next.id, flow_table(next.id)
     FROM (
         SELECT * FROM arrow WHERE target.ph = 'f' AND target.bp IS DISTINCT FROM 'e'
     ) AS a
@@ -131,9 +137,9 @@ sent AS (
 SELECT
     coalesce(nullif(name, ''), nullif(cat, ''), 'flow') AS kind, id,
     source.pid AS from_pid, source.tid AS from_tid, source.ts_ns AS from_ts_ns,
-    flow_table(source.within_id) AS from_table, source.within_id AS from_id,
+    source.held_in AS from_table, source.within_id AS from_id,
     target.pid AS to_pid, target.tid AS to_tid, target.ts_ns AS to_ts_ns,
-    flow_table(to_id) AS to_table, to_id, target.extra
+    to_table, to_id, target.extra
 FROM reached
 UNION ALL
 SELECT

@@ -1,8 +1,8 @@
 -- @kind capture
 -- @section iterations
 -- @uses iteration_timing
--- @threshold ≥ 20 % of busy GPU time launched by no iteration
--- @says {{ outside_pct | pct }} of the GPU's busy time was launched by no iteration
+-- @threshold ≥ 20 % of busy GPU time in no iteration
+-- @says {{ outside_pct | pct }} of the GPU's busy time belongs to no iteration
 --     ({{ outside_ns | ns }}): set-up, evaluation, or iterations that are not marked.
 -- @do
 SELECT

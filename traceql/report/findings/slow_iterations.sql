@@ -1,5 +1,5 @@
 -- The rule of an outlier is iteration_timing's; an iteration is one row per device, and
--- its wall time is the same in each.
+-- its wall time is the same in each; a device's own steps are rows of their own.
 -- @kind limit
 -- @section iterations
 -- @uses iteration_timing
@@ -18,13 +18,13 @@
 -- @do Compare its row with a usual iteration, and see the timeline there.
 WITH walls AS (
     SELECT
-        run_id, pid, iteration, any_value(name) AS name, any_value(wall_ns) AS wall_ns,
+        run_id, pid, iteration, any_value(name) AS name, wall_ns,
         any_value(wall_ns / wall_to_median_ratio) AS median_ns,
         any_value(wall_to_median_ratio) AS ratio, bool_or(is_outlier) AS is_slow,
         max(idle_ns) AS idle_ns, max(gap_before_ns) AS gap_ns
     FROM iteration_timing
     WHERE iteration IS NOT NULL
-    GROUP BY run_id, pid, iteration
+    GROUP BY run_id, pid, iteration, start_ns, wall_ns
 )
 SELECT
     count(*) FILTER (is_slow) AS slow_count,

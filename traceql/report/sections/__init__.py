@@ -31,6 +31,7 @@ class Section:
         asks: What else it asks: for its template, or for findings.
         template: Its template; the plain one shows its figures one after the other.
         extra: What else its template needs, for the run at hand.
+        optional: Whether it is left out where its figures have no rows.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Section:
     asks: tuple[Ask, ...] = ()
     template: str = "section.html.j2"
     extra: Callable[[Answers], dict[str, Any]] | None = None
+    optional: bool = False
 
 
 @cache

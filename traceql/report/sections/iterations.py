@@ -15,7 +15,8 @@ SECTION = Section(
     title="Iterations",
     order=30,
     how=(
-        "An iteration owns the GPU work that it launched, whenever that ran. Marked "
+        "An iteration owns the GPU work that it launched, whenever that ran; a step "
+        "that the source states for one device owns what began there in it. Marked "
         "ones are slow: more than 1.05 times the median wall time and more than three "
         "robust deviations above it, where there are five or more. Idle is wall time "
         "in which nothing ran on the device. The row without a number is work that no "
@@ -53,14 +54,15 @@ ORDER BY is_outlier IS TRUE DESC, iteration IS NULL, pid, iteration, device_id""
             chart="iterations",
             chart_sql="""\
 SELECT
-    pid, iteration, any_value(name) AS name, any_value(wall_ns) / 1e6 AS wall_ms,
+    pid, iteration, coalesce(any_value(name), 'iteration ' || iteration) AS name,
+    wall_ns / 1e6 AS wall_ms,
     any_value(wall_ns / wall_to_median_ratio) / 1e6 AS median_ms,
     CASE WHEN bool_or(is_outlier) THEN 'slow' ELSE 'usual' END AS pace
 FROM iteration_timing
 WHERE iteration IS NOT NULL
-GROUP BY pid, iteration
+GROUP BY pid, iteration, start_ns, wall_ns
 QUALIFY iteration % (1 + max(iteration) OVER () // 1000) = 0 OR pace = 'slow'
-ORDER BY pid, iteration
+ORDER BY pid, iteration, start_ns, wall_ns
 LIMIT 2000""",
             how="Wall time of each iteration on the host, against the median.",
             empty=_NONE,
@@ -144,6 +146,7 @@ LIMIT 3200""",
             ask=Ask("steady_range"),
             columns={
                 "pid": "Process",
+                "device_id": "Device",
                 "is_steady": "Steady",
                 "first_iteration": "From",
                 "last_iteration": "To",
@@ -161,7 +164,8 @@ LIMIT 3200""",
                 "The level is the median of the later half. The range begins with the "
                 "first three iterations in a row that are within the tolerance of it, "
                 "and ends with the last three. Variation is the standard deviation "
-                "over the mean, in the range."
+                "over the mean, in the range. A row names a device where steps are its "
+                "own."
             ),
             empty=_NONE,
             fold=True,

@@ -1,8 +1,12 @@
 """Kernels: which of them take the time."""
 
-from traceql.report.answers import Ask
+from traceql.report.answers import FOCUS, Ask
 from traceql.report.figures import Figure
 from traceql.report.sections import Section
+
+_NO_BLOCKS = (
+    "No kernel states its blocks per SM: torch.profiler on an NVIDIA device does."
+)
 
 SECTION = Section(
     id="kernels",
@@ -144,6 +148,83 @@ ORDER BY kernel_ns DESC, label""",
                 "that could."
             ),
             empty="No kernel was recorded.",
+            fold=True,
+        ),
+        Figure(
+            id="precision-mix",
+            title="Kernel time by precision",
+            ask=Ask("precision_mix"),
+            columns={
+                "precision": "Precision",
+                "kernel_count": "Executions",
+                "name_count": "Names",
+                "kernel_ns": "Kernel time",
+                "kernel_pct": "Of kernel time",
+                "by_op_ns": "Told by the operation",
+                "tc_ns": "With tensor cores",
+                "top_name": "Most of it",
+            },
+            bar="kernel_pct",
+            how=(
+                "The precision of the operands: what kernels' names say, else the "
+                "types of the operation's inputs. What neither tells is unknown."
+            ),
+            empty="No kernel was recorded.",
+        ),
+        Figure(
+            id="sm-efficiency",
+            title="SM efficiency and occupancy of each device",
+            ask=Ask("occupancy", {"time_window": FOCUS}),
+            columns={
+                "device_id": "Device",
+                "sm_efficiency_pct": "SM efficiency",
+                "blocks_per_sm": "Blocks per SM, mean",
+                "warps_per_sm": "Warps per SM, mean",
+                "est_occupancy_pct": "Occupancy, estimated",
+                "few_blocks_pct": "Time with fewer blocks than SMs",
+                "kernel_count": "Executions",
+                "stated_count": "With blocks per SM",
+                "window_name": "Window",
+            },
+            sql="FROM occupancy WHERE stated_count > 0 ORDER BY device_id",
+            bar="sm_efficiency_pct",
+            how=(
+                "SM efficiency is the share of the window's SM time that has work, if "
+                "blocks spread evenly; means are weighted by duration."
+            ),
+            empty=_NO_BLOCKS,
+        ),
+        Figure(
+            id="occupancy",
+            title="Occupancy by kernel",
+            ask=Ask(
+                "occupancy",
+                {"time_window": FOCUS, "group_by": "name"},
+                "occupancy_by_kernel",
+            ),
+            columns={
+                "name": "Kernel",
+                "device_id": "Device",
+                "kernel_count": "Executions",
+                "kernel_sum_ns": "Kernel time",
+                "est_occupancy_pct": "Occupancy, estimated",
+                "blocks_per_sm": "Blocks per SM, mean",
+                "min_blocks_per_sm": "Least",
+                "warps_per_sm": "Warps per SM, mean",
+                "few_blocks_ns": "Time with fewer blocks than SMs",
+                "few_blocks_pct": "Of its time",
+            },
+            sql="""\
+FROM occupancy_by_kernel
+WHERE stated_count > 0
+ORDER BY kernel_sum_ns DESC, name, device_id""",
+            bar="est_occupancy_pct",
+            limit=50,
+            how=(
+                "Below one block per SM some SMs get none. What the source estimates, "
+                "weighted by duration."
+            ),
+            empty=_NO_BLOCKS,
             fold=True,
         ),
     ),

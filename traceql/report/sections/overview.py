@@ -72,7 +72,11 @@ JOIN (
     VALUES ('kernels', 0), ('copies, no kernel', 1), ('idle', 2)
 ) AS parts (part, ordinal) USING (part)
 ORDER BY device_id, ordinal""",
-            how="Each device's window, parted without overlap.",
+            how=(
+                "Each device's window, parted without overlap. A listed device that "
+                "ran nothing has no row: whether it was idle or not recorded is "
+                "unknown."
+            ),
         ),
     ),
     asks=(

@@ -51,7 +51,8 @@ ORDER BY pid, priority""",
             chart="step_breakdown",
             chart_sql="""\
 SELECT
-    iteration, coalesce('process ' || pid, 'unknown process') AS process,
+    iteration,
+    coalesce('device ' || device_id, 'process ' || pid, 'unknown process') AS process,
     CASE part
         WHEN 'memcpy' THEN 'copies' WHEN 'memset' THEN 'fills'
         WHEN 'data_loader' THEN 'waiting for input' WHEN 'cpu_op' THEN 'operations'
@@ -85,7 +86,7 @@ LIMIT 3200""",
             sql="""\
 FROM input_pipeline
 WHERE wait_ns IS NOT NULL
-ORDER BY exposed_wait_ns DESC, pid, iteration""",
+ORDER BY exposed_wait_ns DESC, pid, device_id, iteration""",
             bar="exposed_wait_pct",
             limit=50,
             how=(

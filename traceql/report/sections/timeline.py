@@ -76,13 +76,18 @@ ORDER BY min(lane)""").rows()
     focus = {"start": first - origin, "end": last - origin}
     if fine:
         levels.append({**focus, "cells": fine})
+    # A source may state an iteration that is longer than the capture: DLProf counts
+    # from the profile's start, where nothing is recorded yet.
     steps = answers.sql(f"""\
-SELECT any_value(name) AS name, any_value(start_ns) - {origin} AS start,
-    any_value(wall_ns) AS wall, bool_or(is_outlier) IS TRUE AS slow
+SELECT
+    coalesce(any_value(name), 'iteration ' || iteration) AS name,
+    greatest(start_ns, {origin}) - {origin} AS start,
+    least(start_ns + wall_ns, {end}) - greatest(start_ns, {origin}) AS wall,
+    bool_or(is_outlier) IS TRUE AS slow
 FROM iteration_timing
-WHERE iteration IS NOT NULL
-GROUP BY pid, iteration
-ORDER BY pid, iteration
+WHERE iteration IS NOT NULL AND start_ns < {end} AND start_ns + wall_ns > {origin}
+GROUP BY pid, iteration, start_ns, wall_ns
+ORDER BY pid, iteration, start_ns, wall_ns
 LIMIT {STEPS}""").rows()
     return {
         "timeline": {
@@ -111,13 +116,22 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _labels(lanes: list[dict[str, Any]]) -> list[str]:
-    """Device and stream; process and context only where they tell lanes apart."""
+    """Device and stream; process and context only where they tell lanes apart.
+
+    What a source does not say is left out: DLProf names no streams.
+    """
     short = [(lane["device_id"], lane["stream_id"]) for lane in lanes]
-    return [
-        f"GPU {lane['device_id']} · stream {lane['stream_id']}"
-        + (f" ({lane['pid']}/{lane['context_id']})" if short.count(pair) > 1 else "")
-        for lane, pair in zip(lanes, short, strict=True)
-    ]
+    labels = []
+    for lane, (device, stream) in zip(lanes, short, strict=True):
+        parts = ["unknown GPU" if device is None else f"GPU {device}"]
+        if stream is not None:
+            parts.append(f"stream {stream}")
+        inner = (lane["pid"], lane["context_id"])
+        apart = "/".join(str(i) for i in inner if i is not None)
+        if apart and short.count((device, stream)) > 1:
+            parts[-1] += f" ({apart})"
+        labels.append(" · ".join(parts))
+    return labels
 
 
 _TENTHS = ",\n    ".join(
