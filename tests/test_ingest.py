@@ -11,6 +11,7 @@ import zipfile
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import traceql
@@ -580,14 +581,19 @@ def test_rows_without_time(store: traceql.Store, tmp_path: Path) -> None:
     assert isinstance(_one(store, path, force=True, strict=True).error, DataLoss)
 
 
-def test_compressed_twice(store: traceql.Store, tmp_path: Path) -> None:
-    """One more gzip around a gzip file hides nothing; a third is told."""
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_compressed_twice(store: traceql.Store, tmp_path: Path, ending: str) -> None:
+    """One more layer around a compressed file hides nothing; a third is told."""
     plain = _one(store, CAPTURE).run
     assert plain is not None
     data = CAPTURE.read_bytes()
     for times in (1, 2, 3):
-        data = gzip.compress(data)
-        path = tmp_path / f"run{times}.sqlite{'.gz' * times}"
+        data = (
+            gzip.compress(data)
+            if ending == "gz"
+            else pa.compress(data, codec="zstd", asbytes=True)
+        )
+        path = tmp_path / f"run{times}.sqlite{f'.{ending}' * times}"
         path.write_bytes(data)
         outcome = _one(store, path)
         if times < 3:
@@ -636,3 +642,43 @@ def test_what_a_folder_leaves_out_is_named(
         "5 files are left out: a.json (an empty file), b.json (JSON without trace "
         "events), c.txt (nothing that TraceQL imports), 2 more"
     )
+
+
+@pytest.mark.parametrize("named", ["d1", "./d1/", "{folder}/d1", "."])
+def test_files_left_out_are_named_inside_their_folder(
+    store: traceql.Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named: str,
+) -> None:
+    """However the folder is written; a `!` at a name's beginning is its own."""
+    home = tmp_path / "home"
+    inner = home / "d1"
+    inner.mkdir(parents=True)
+    (inner / "!x.txt").write_text("notes")
+    with zipfile.ZipFile(inner / "z.zip", "w") as archive:
+        archive.writestr("!y.txt", "notes")
+    monkeypatch.chdir(home)
+    told: list[Outcome] = []
+    store.ingest(named.format(folder=home), tell=told.append)
+    (left,) = (outcome for outcome in told if outcome.status == "left_out")
+    why = "(nothing that TraceQL imports)"
+    within = "d1/" if named == "." else ""
+    assert left.notes == [
+        f"2 files are left out: {within}!x.txt {why}, {within}z.zip!!y.txt {why}"
+    ]
+
+
+def test_files_left_out_are_named_inside_their_archive(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(CAPTURE, "run.sqlite")
+        archive.writestr("!y.txt", "notes")
+        archive.writestr("in/y.txt", "notes")
+    told: list[Outcome] = []
+    store.ingest(path, tell=told.append)
+    assert [outcome.status for outcome in told] == ["imported", "left_out"]
+    why = "(nothing that TraceQL imports)"
+    assert told[1].notes == [f"2 files are left out: !y.txt {why}, in/y.txt {why}"]

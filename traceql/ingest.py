@@ -37,6 +37,9 @@ __all__ = ["Options", "Outcome", "ingest"]
 COLUMNS_FORMAT = "nvidia-smi-csv"
 """The importer whose logs may lack the line that names their columns."""
 
+# Of the files that a folder leaves out, as many are named; the others are counted.
+_NAMED_COUNT = 3
+
 
 def ingest(
     store: Store,
@@ -139,16 +142,24 @@ def _work(
     return work, homes
 
 
-def _left_out(name: str, files: list[Outcome], limit: int = 3) -> Outcome:
+def _left_out(name: str, files: list[Outcome]) -> Outcome:
     """One outcome for all: the first few by name, the others counted."""
     shown = [
-        f"{file.source.removeprefix(name).lstrip('/!')} ({file.notes[0]})"
-        for file in sorted(files, key=lambda file: file.source)[:limit]
+        f"{_inside(name, file.source)} ({file.notes[0]})"
+        for file in sorted(files, key=lambda file: file.source)[:_NAMED_COUNT]
     ]
     more = len(files) - len(shown)
     count = f"{len(files)} files are" if len(files) > 1 else "one file is"
     note = f"{count} left out: {', '.join(shown)}" + (f", {more} more" if more else "")
     return Outcome(name, "left_out", notes=[note])
+
+
+def _inside(name: str, source: str) -> str:
+    """What a source is called in the folder or archive that holds it."""
+    path = Path(source)
+    if path.is_relative_to(name):
+        return str(path.relative_to(name))
+    return source.removeprefix(f"{name}!")
 
 
 def _untold(_: Outcome) -> None:

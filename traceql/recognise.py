@@ -9,7 +9,7 @@ from traceql.errors import UnrecognisedInput
 from traceql.foreign_json import foreign_json
 from traceql.importers import Head
 from traceql.importers._smi import text as texts
-from traceql.unpacking import GZIP
+from traceql.unpacking import GZIP, ZSTD
 
 _EXPORT = "Import the report itself, or export it so: nsys export --type sqlite REPORT"
 _SQLITE = b"SQLite format 3\x00"
@@ -33,6 +33,11 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
         GZIP,
         "a compressed file inside a compressed file inside another",
         "Unpack it: gunzip.",
+    ),
+    (
+        ZSTD,
+        "a compressed file inside a compressed file inside another",
+        "Unpack it: unzstd.",
     ),
     (
         b"PK\x03\x04",

@@ -29,11 +29,11 @@ _HOME = (
     r"""[^/\\\s"'`<>\[\](){};:,|]*"""
 )
 
-# What a damaged file says of a duration or a size may be any number; 93 of those below
-# add up to less than 64 bits. 10^17 ns are three years, 10^17 bytes are more than a
-# process can address.
+# What a damaged file says of a duration or a size may be any number, and sums of them
+# must fit 64 bits: of those below 10^15, 9,223 do. 10^15 ns are eleven days, and 10^15
+# bytes more than any copy has.
 _BOUNDED = {"dur_ns", "bytes"}
-_BOUND = "DECIMAL(17, 0)"
+_BOUND = "DECIMAL(15, 0)"
 
 
 def redacted(text: str) -> str:
@@ -191,7 +191,7 @@ class Writer:
                 f"AND {_cast('TRY_CAST', column)} IS NULL"
             ).fetchall()
             bounded = column.name in _BOUNDED
-            limit = "below 10^17" if bounded else f"of type {column.type}"
+            limit = "below 10^15" if bounded else f"of type {column.type}"
             self._diagnostics.add(
                 f"lossy_{table}_{column.name}",
                 "data_loss",

@@ -2,7 +2,8 @@
 -- One row per interval of GPU or host work and its role in the mode: its place in the
 -- order of priority, from 0; in mode input 0 is GPU work, and the host waits for input
 -- (1), reads (2) or preprocesses it (3): no rows for a run without any such range.
--- Host work has no device. Intervals without a known end, and empty ones, are left out.
+-- Host work (is_host) has no device. Intervals without a known end, and empty ones, are
+-- left out.
 -- @param mode VARCHAR honest, tb, xprof or input.
 -- @since 0.2
 CREATE MACRO _breakdown_work(mode VARCHAR := 'honest') AS TABLE
@@ -39,9 +40,11 @@ host AS (
     FROM slice
     WHERE mode <> 'tb' AND v1._input_stage(name) IS NOT NULL
 ),
+-- GPU work comes from the sweep, though it needs none: a report has made it already.
 work AS (
     SELECT
-        run_id, pid, device_id, start_ns AS ts_ns, end_ns - start_ns AS dur_ns,
+        run_id, pid, device_id, false AS is_host, start_ns AS ts_ns,
+        end_ns - start_ns AS dur_ns,
         CASE mode
             WHEN 'input' THEN 0
             WHEN 'honest' THEN CASE
@@ -64,7 +67,7 @@ work AS (
     )
     UNION ALL
     SELECT
-        gpu_op.run_id, gpu_op.pid, gpu_op.device_id, gpu_op.ts_ns, gpu_op.dur_ns,
+        gpu_op.run_id, gpu_op.pid, gpu_op.device_id, false, gpu_op.ts_ns, gpu_op.dur_ns,
         CASE
             WHEN op_kind = 'kernel' AND tb_ops.op_id IS NOT NULL THEN 3
             WHEN op_kind IN ('kernel', 'graph') THEN 0
@@ -76,7 +79,7 @@ work AS (
     WHERE mode = 'tb'
     UNION ALL
     SELECT
-        run_id, pid, NULL, ts_ns, dur_ns,
+        run_id, pid, NULL, true, ts_ns, dur_ns,
         CASE
             WHEN mode = 'input' OR api IN ('osrt', 'openmp') THEN NULL
             WHEN mode = 'tb' THEN CASE
@@ -94,7 +97,7 @@ work AS (
     FROM api_call
     UNION ALL
     SELECT
-        run_id, pid, NULL, ts_ns, dur_ns,
+        run_id, pid, NULL, true, ts_ns, dur_ns,
         CASE
             WHEN mode = 'tb' THEN CASE
                 WHEN starts_with(name, 'enumerate(DataLoader)#')
@@ -121,6 +124,6 @@ work AS (
     FROM host
 )
 SELECT
-    run_id, pid, device_id, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns, role
+    run_id, pid, device_id, is_host, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns, role
 FROM work
 WHERE dur_ns > 0 AND role IS NOT NULL;

@@ -2,8 +2,8 @@
 -- One row per moment at which the innermost annotation, or the innermost host op, of a
 -- thread changes: from then until the next row of the thread and layer, range_id is the
 -- innermost one that is open, NULL where none is. An ASOF join on at_ns finds what a
--- thread was in at any moment, however deep its ranges nest. Ranges that cross others,
--- end on another thread, have no end or no length are left out.
+-- thread was in at any moment, however deep its ranges nest. Ranges that cross others
+-- of their layer, end on another thread, have no end or no length are left out.
 -- @param wanted BOOLEAN False for no rows, at no cost.
 -- @column run_id id key The run.
 -- @column layer text key annotation or op.
@@ -17,21 +17,47 @@ CREATE MACRO _host_moments(wanted BOOLEAN := true) AS TABLE
 WITH ranges AS (
     SELECT
         run_id, 'annotation' AS layer, pid, tid, annotation_id AS range_id,
-        ts_ns AS start_ns, ts_ns + dur_ns AS end_ns
+        ts_ns AS start_ns, ts_ns + dur_ns AS end_ns, crossing
     FROM annotation
-    WHERE wanted AND dur_ns > 0 AND NOT crossing
+    WHERE wanted AND dur_ns > 0
         AND kind IN ('push_pop', 'start_end') AND coalesce(end_tid = tid, true)
     UNION ALL
-    SELECT run_id, 'op', pid, tid, op_id, ts_ns, ts_ns + dur_ns
+    SELECT run_id, 'op', pid, tid, op_id, ts_ns, ts_ns + dur_ns, crossing
     FROM op
-    WHERE wanted AND dur_ns > 0 AND NOT crossing
-        AND placement IS DISTINCT FROM 'device'
+    WHERE wanted AND dur_ns > 0 AND placement IS DISTINCT FROM 'device'
+),
+-- Annotations that cross a Python frame may still nest in each other: what is open
+-- before such a range starts is open again when it has ended. Sets are told by sums.
+crossing_events AS (
+    SELECT
+        run_id, layer, pid, tid, range_id, unnest([start_ns, end_ns]) AS at_ns,
+        unnest([1, -1]) AS step, unnest([-end_ns, -start_ns]) AS inside,
+        -- The hash of 0 is 0, which no sum would show.
+        1 + CAST(hash(range_id) AS HUGEINT) AS mark
+    FROM ranges
+    WHERE crossing
+),
+crossing_sets AS (
+    SELECT
+        run_id, layer, range_id, step,
+        sum(step * mark) OVER (
+            PARTITION BY run_id, layer, pid, tid
+            ORDER BY at_ns, step, inside, step * range_id ROWS UNBOUNDED PRECEDING
+        ) - CASE WHEN step = 1 THEN mark ELSE 0 END AS open_set
+    FROM crossing_events
+),
+crossers AS (
+    SELECT run_id, layer, range_id
+    FROM crossing_sets
+    GROUP BY run_id, layer, range_id
+    HAVING min(open_set) <> max(open_set)
 ),
 events AS (
     SELECT
         run_id, layer, pid, tid, range_id, end_ns,
         unnest([start_ns, end_ns]) AS at_ns, unnest([1, -1]) AS step
     FROM ranges
+    ANTI JOIN crossers USING (run_id, layer, range_id)
 ),
 -- Ends come before starts of the same moment, and the outermost starts first.
 swept AS (

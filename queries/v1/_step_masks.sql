@@ -19,7 +19,7 @@ processes AS (
     SELECT
         run_id, pid, device_id,
         row_number() OVER (ORDER BY run_id, pid, device_id) AS process_no,
-        count(*) OVER (PARTITION BY run_id, device_id) = 1 AS is_only
+        count(DISTINCT coalesce(pid, -1)) OVER (PARTITION BY run_id) = 1 AS is_only
     FROM steps
     GROUP BY run_id, pid, device_id
 ),
@@ -30,10 +30,13 @@ owned AS (
     FROM v1._breakdown_work(mode := mode) AS work
     LEFT JOIN processes AS own
         ON work.run_id = own.run_id AND work.pid = own.pid
-        AND coalesce(work.device_id = own.device_id, true)
+        AND (own.device_id IS NULL OR work.is_host OR work.device_id = own.device_id)
     LEFT JOIN processes AS other
         ON work.run_id = other.run_id
-        AND coalesce(work.device_id = other.device_id, true)
+        AND (
+            other.device_id IS NULL OR work.is_host
+            OR work.device_id = other.device_id
+        )
         AND (other.pid IS NULL OR (other.is_only AND work.pid IS NULL))
     WHERE coalesce(own.process_no, other.process_no) IS NOT NULL
 ),

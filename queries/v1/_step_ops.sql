@@ -21,7 +21,7 @@ owners AS (
     SELECT
         run_id, pid, device_id,
         row_number() OVER (ORDER BY run_id, pid, device_id) AS owner_no,
-        count(*) OVER (PARTITION BY run_id, device_id) = 1 AS is_only
+        count(DISTINCT coalesce(pid, -1)) OVER (PARTITION BY run_id) = 1 AS is_only
     FROM steps
     GROUP BY run_id, pid, device_id
 ),

@@ -134,12 +134,28 @@ annotations AS (
 framework_ops AS (
     SELECT run_id, count(*) AS op_count FROM op GROUP BY run_id
 ),
-iterations AS (
-    SELECT
-        run_id, count(*) AS iteration_count,
-        median(end_ns - start_ns) AS median_iteration_ns
+stepped AS (
+    SELECT run_id, median(end_ns - start_ns) AS median_iteration_ns
     FROM v1._iterations(pattern := NULL)
     GROUP BY run_id
+),
+-- Devices that state the same steps have them together.
+counted AS (
+    SELECT run_id, pid, max(step_count) AS step_count
+    FROM (
+        SELECT run_id, pid, device_id, count(*) AS step_count
+        FROM v1._iterations(pattern := NULL)
+        GROUP BY run_id, pid, device_id
+    )
+    GROUP BY run_id, pid
+),
+iterations AS (
+    SELECT
+        counted.run_id, CAST(sum(counted.step_count) AS BIGINT) AS iteration_count,
+        any_value(stepped.median_iteration_ns) AS median_iteration_ns
+    FROM counted
+    JOIN stepped ON counted.run_id = stepped.run_id
+    GROUP BY counted.run_id
 ),
 findings AS (
     SELECT

@@ -238,7 +238,7 @@ def test_group_totals(source: str, run: TrainingRun, imported: Imported) -> None
     assert groups == wanted
 
 
-def test_tensor_corereport_rows(run: TrainingRun, imported: Imported) -> None:
+def test_tensor_core_report(run: TrainingRun, imported: Imported) -> None:
     """Kernel time with and without, and names of both, of each operation."""
     kernels: dict[tuple[int, str, str], list[Kernel]] = defaultdict(list)
     ops = {o.op_id: o for o in run.ops}

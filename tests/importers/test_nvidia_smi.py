@@ -278,6 +278,25 @@ def test_times_without_a_date(store: traceql.Store, tmp_path: Path) -> None:
     assert not {"time_goes_back", "unreadable_time", "no_time"} & set(codes)
 
 
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_times_that_jitter_around_midnight(
+    store: traceql.Store, tmp_path: Path, gpus: int
+) -> None:
+    """Back before midnight is no day ahead, and midnight comes once."""
+    times = ("23:59:59", "00:00:00", "23:59:59", "00:00:01", "09:00:00")
+    lines = [f" {t} {gpu} {n}" for n, t in enumerate(times) for gpu in range(gpus)]
+    session = _log(
+        store,
+        tmp_path,
+        "\n".join(["#Time        gpu   pwr", "#HH:MM:SS    Idx     W", *lines, ""]),
+        "monitor",
+    )
+    power = [(v[3], v[0] / 10**9) for v in _values(session, "device_id = 0")]
+    nine = 9 * 3600 + 1
+    assert sorted(power) == [(0, 0), (1, 1), (2, 0), (3, 2), (4, nine)]
+    assert _codes(session)["time_goes_back"] == 1
+
+
 def test_a_clock_that_was_set_back_is_no_midnight(
     store: traceql.Store, tmp_path: Path
 ) -> None:
@@ -311,21 +330,26 @@ def test_date_and_time_in_either_order(store: traceql.Store, tmp_path: Path) -> 
 
 def test_wrapped_lines_are_no_samples(store: traceql.Store, tmp_path: Path) -> None:
     """What a terminal wrapped: a figure at a line's start is no GPU."""
+    header = "# gpu   pwr gtemp    sm\n# Idx     W     C     %\n"
     session = _log(
         store,
         tmp_path,
-        "# gpu   pwr gtemp    sm\n# Idx     W     C     %\n"
-        "    0    40    30    50\n    0    41\n   31    51\n    1    42    32    52\n"
+        f"{header}    0    40    30    50\n    0    41\n   31    51\n"
+        "    1    42    32    52\n"
         # A log that was cut, and another after it.
-        "    0    43\n# gpu   pwr gtemp    sm\n# Idx     W     C     %\n"
-        "    0    44    34    54\n",
+        f"    0    43\n{header}    0    44    34    54\n"
+        # Wrapped before a header, and where the file ends.
+        f"    0    45\n   35    55\n{header}    1    46    36    56\n"
+        "    0    47\n   37    57\n",
         "monitor",
     )
     power = _values(session, "name = 'power.draw'")
-    assert [v[1] for v in power] == [0, 0, 0, 1]
-    assert {v[3] for v in power} == {40.0, 43.0, 44.0, 42.0}
+    assert [v[1] for v in power] == [0, 0, 0, 1, 1]
+    assert {v[3] for v in power} == {40.0, 43.0, 44.0, 42.0, 46.0}
+    devices = session.sql("SELECT device_id FROM device ORDER BY device_id").rows()
+    assert [d["device_id"] for d in devices] == [0, 1]
     codes = _codes(session)
-    assert (codes["ragged_lines"], codes["cut_lines"]) == (2, 1)
+    assert (codes["ragged_lines"], codes["cut_lines"]) == (6, 1)
 
 
 NOHEADER = (

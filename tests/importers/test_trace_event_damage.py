@@ -377,6 +377,25 @@ def test_impossible_sizes_and_durations_are_unknown(
     assert imported.found["lossy_memcpy_dur_ns"] == 1
 
 
+def test_sums_of_the_longest_durations_fit(
+    store: traceql.Store, tmp_path: Path
+) -> None:
+    """A file that is wrong everywhere still has answers."""
+    long_us = 10**12 - 1
+    kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7}
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7}
+    events = [
+        {**event, "ts": at, "dur": long_us, "args": {"bytes": 8, "stream": 7}}
+        for at in range(200)
+        for event in (kernel, copy)
+    ]
+    ingested(store, written(tmp_path, json.dumps({"traceEvents": events})))
+    (row,) = store.query("kernel_totals").rows()
+    assert row["total_ns"] == 200 * 1000 * long_us
+    for query in ("run_summary", "memcpy_summary", "stream_summary", "gpu_utilization"):
+        assert store.query(query).rows()
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -224,14 +224,21 @@ def nested(draw: st.DrawFn) -> list[Interval]:
     return found
 
 
-@FAST
-@given(nested(), st.integers(0, 60))
-def test_host_moments(ranges: list[Interval], moment: int) -> None:
-    """The innermost open range is the shortest one that covers the moment."""
+SPANS = st.tuples(st.integers(0, 20), st.integers(1, 20)).map(
+    lambda span: (span[0], sum(span))
+)
+
+
+def innermost(ranges: list[Interval], moment: int, flags: int) -> str | None:
+    """What was open at a moment; bits of `flags` mark the annotations as crossing."""
     database = empty()
     database.con.begin()
     try:
         host(database, *((f"{a}-{b}", a, b) for a, b in ranges))
+        database.con.execute(
+            "UPDATE annotation SET crossing = ((1 << (annotation_id % 3)) & ?) > 0",
+            [flags],
+        )
         rows = database.con.execute(
             "SELECT a.name FROM v1._host_moments() AS m "
             "LEFT JOIN annotation AS a ON a.annotation_id = m.range_id "
@@ -240,9 +247,33 @@ def test_host_moments(ranges: list[Interval], moment: int) -> None:
         ).fetchall()
     finally:
         database.con.rollback()
+    return rows[0][0] if rows else None
+
+
+@FAST
+@given(st.lists(SPANS, max_size=6), st.integers(0, 40))
+def test_host_moments_of_ranges_that_cross(ranges: list[Interval], moment: int) -> None:
+    """Those that cross each other are left out, the others stay."""
+    alone = [
+        (a, b)
+        for a, b in ranges
+        if not any(a < c < b < d or c < a < d < b for c, d in ranges)
+    ]
+    covering = [(b - a, f"{a}-{b}") for a, b in alone if a <= moment < b]
+    wanted = min(covering, key=lambda c: c[0])[1] if covering else None
+    assert innermost(ranges, moment, flags=7) == wanted
+
+
+@FAST
+@given(nested(), st.integers(0, 60), st.integers(0, 7))
+def test_host_moments(ranges: list[Interval], moment: int, flags: int) -> None:
+    """The innermost open range is the shortest one that covers the moment.
+
+    Also where ranges of another kind cross them.
+    """
     covering = [(b - a, f"{a}-{b}") for a, b in ranges if a <= moment < b]
     wanted = min(covering, key=lambda c: c[0])[1] if covering else None
-    assert (rows[0][0] if rows else None) == wanted
+    assert innermost(ranges, moment, flags) == wanted
 
 
 @FAST

@@ -99,6 +99,20 @@ def test_counts_bytes_iterations_and_findings() -> None:
     assert row["annotation_count"] == 3
 
 
+def test_steps_that_devices_state_alike_count_once() -> None:
+    """Two devices of one process with the same steps, and one step of another's."""
+    db = empty()
+    db.window(0, 100)
+    step = {"dur_ns": 5, "source": "tf_step"}
+    own = [(1, 4, 0), (1, 4, 10), (1, 6, 1), (1, 6, 11), (2, 0, 50)]
+    db.insert(
+        "iteration",
+        *({**step, "pid": pid, "device_id": gpu, "ts_ns": at} for pid, gpu, at in own),
+    )
+    (row,) = db.ask("run_summary")
+    assert row["iteration_count"] == 3
+
+
 def test_a_run_without_gpu_work_has_a_row_and_no_shares() -> None:
     db = empty()
     db.window(0, 10)

@@ -306,3 +306,28 @@ def test_executor_and_collectives_by_hand() -> None:
         assert found["kernel_launch"] == (30 if kind == "gpu" else 0)
         honest = {r["part"]: r["time_ns"] for r in db.ask("step_breakdown")}
         assert (honest["communication"], honest["cpu_op"]) == (20, 0)
+
+
+def test_whose_own_step_work_of_no_device_and_no_process_is_in() -> None:
+    """Host work beside a device's step is in it; GPU work without a device is not."""
+    db = empty()
+    db.window(0, 200)
+    step = {"dur_ns": 100, "source": "tf_step", "pid": 1, "ts_ns": 0}
+    db.insert("iteration", step | {"device_id": 4}, step | {"device_id": 6})
+    kernel = {"name": "k", "pid": 1, "ts_ns": 10, "dur_ns": 20}
+    db.insert("kernel", kernel | {"device_id": None}, kernel | {"device_id": 4})
+    call = {"api": "cuda_runtime", "name": "cudaMalloc", "tid": 1, "ts_ns": 50}
+    db.insert("api_call", call | {"pid": 1, "dur_ns": 10})
+    # Of an unknown process: it belongs to the only one with steps.
+    db.insert("api_call", call | {"pid": None, "ts_ns": 70, "dur_ns": 5})
+    times = {
+        (r["device_id"], r["part"]): r["time_ns"] for r in db.ask("step_breakdown")
+    }
+    assert (times[4, "kernel"], times[6, "kernel"]) == (20, 0)
+    assert (times[4, "runtime"], times[6, "runtime"]) == (15, 15)
+    # With a second process nobody knows whose it is.
+    db.insert("iteration", step | {"pid": 2, "device_id": 7})
+    times = {
+        (r["device_id"], r["part"]): r["time_ns"] for r in db.ask("step_breakdown")
+    }
+    assert [times[gpu, "runtime"] for gpu in (4, 6, 7)] == [10, 10, 0]

@@ -131,7 +131,7 @@ SELECT
     coalesce(is_call(cat), false) AS seeks,
     table_of(cat, name) AS held_in
 FROM slice_event
-WHERE table_of(cat, name) IS NOT NULL AND table_of(cat, name) <> 'sync'
+WHERE table_of(cat, name) IS NOT NULL
 
 -- @phase nest
 
@@ -139,10 +139,12 @@ WHERE table_of(cat, name) IS NOT NULL AND table_of(cat, name) <> 'sync'
 -- What ran on a stream nests in nothing: it only holds ends of arrows.
 SELECT id, pid, tid, ts_ns, end_ns, kind, seeks
 FROM thread_range
-WHERE held_in NOT IN ('kernel', 'memcpy', 'memset') OR EXISTS (
-    FROM flow_point AS p
-    WHERE p.pid IS NOT DISTINCT FROM thread_range.pid
-        AND p.tid IS NOT DISTINCT FROM thread_range.tid
+WHERE held_in <> 'sync' AND (
+    held_in NOT IN ('kernel', 'memcpy', 'memset') OR EXISTS (
+        FROM flow_point AS p
+        WHERE p.pid IS NOT DISTINCT FROM thread_range.pid
+            AND p.tid IS NOT DISTINCT FROM thread_range.tid
+    )
 )
 UNION ALL
 SELECT id, pid, tid, ts_ns, end_ns, NULL, false FROM flow_point

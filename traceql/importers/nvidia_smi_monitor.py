@@ -130,16 +130,29 @@ LEFT JOIN header AS h
     ON h.cells = p.names AND h.units IS NOT DISTINCT FROM p.units;
 
 -- dmon prints every column: a line of fewer was wrapped, and what follows it begins
--- with some figure, not with a GPU. Only where a log ends may a line be cut.
+-- with some figure, not with a GPU. Only where a log ends may a line be cut, and there
+-- too one after a short line is the rest of that.
 CREATE TABLE misfit AS
-SELECT d.line, d.text
-FROM data_line AS d
-LEFT JOIN header AS h ON h.header_id = d.header_id
-LEFT JOIN (
-    SELECT line, lead(is_comment, 1, true) OVER (ORDER BY line) AS is_end FROM words
-) AS w ON w.line = d.line
-WHERE len(d.cells) > d.width OR TRY_CAST(d.gpu AS INTEGER) IS NULL
-    OR len(d.cells) < d.width AND h.dialect = 'dmon' AND NOT w.is_end;
+WITH measured AS (
+    SELECT
+        w.line, w.text, w.is_comment, d.gpu, len(d.cells) > d.width AS is_long,
+        coalesce(len(d.cells) < d.width AND h.dialect = 'dmon', false) AS is_short
+    FROM words AS w
+    LEFT JOIN data_line AS d ON d.line = w.line
+    LEFT JOIN header AS h ON h.header_id = d.header_id
+),
+neighboured AS (
+    SELECT
+        *, lead(is_comment, 1, true) OVER (ORDER BY line) AS is_end,
+        lag(is_short, 1, false) OVER (ORDER BY line) AS is_rest
+    FROM measured
+)
+SELECT line, text
+FROM neighboured
+WHERE NOT is_comment AND (
+    is_long OR TRY_CAST(gpu AS INTEGER) IS NULL
+    OR is_short AND (is_rest OR NOT is_end)
+);
 
 INSERT INTO line_cell
 SELECT

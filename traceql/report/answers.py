@@ -55,6 +55,21 @@ _SWEEP = (
     *("compute_from_ns", "communication_from_ns", "copy_from_ns", "stream_from_ns"),
     "stream_end_before_ns",
 )
+# Devices' own steps may have no time in common, or too little of it to speak for them.
+_WITH_STEPS = f"""
+SELECT run_id
+FROM {VERSION}._windows(time_window := 'steps') AS steps
+JOIN (
+    SELECT run_id, device_id, max(end_ns) - min(start_ns) AS own_ns
+    FROM {VERSION}._iterations()
+    GROUP BY run_id, device_id
+) AS own USING (run_id)
+GROUP BY run_id
+HAVING bool_and(
+    own.device_id IS NULL
+    OR 2 * (steps.window_end_ns - steps.window_start_ns) >= own.own_ns
+)
+"""
 GROUND = (
     Ask("_gpu_sweep", columns=_SWEEP),
     Ask("_stream_sets", {"time_window": FOCUS}),
@@ -77,10 +92,7 @@ class Answers:
         # Finding iterations takes a while, and most windows need them.
         self._pin(Ask("_launch_periods"))
         self._pin(Ask("_iterations"))
-        # Devices' own steps may lie so far apart that they have no window in common.
-        found = session.sql(
-            f"SELECT run_id FROM {VERSION}._windows(time_window := 'steps')"
-        )
+        found = session.sql(_WITH_STEPS)
         self._with_steps = {str(row["run_id"]) for row in found.rows()}
         for ask in GROUND:
             self._pin(ask)

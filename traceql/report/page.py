@@ -196,9 +196,11 @@ def _report(answers: Answers, run: Run, prefix: str, env: Environment) -> Report
         # The sections that bear evidence stay.
         named = {finding.rule.section for finding in found}
         parts = [
-            _with_input(part)
+            reduced
             for part in parts
-            if not part.figures or part.section.id in named or _with_input(part).figures
+            if (reduced := _with_input(part)).figures
+            or not part.figures
+            or part.section.id in named
         ]
     return Report(
         prefix=prefix,

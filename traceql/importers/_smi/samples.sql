@@ -98,7 +98,8 @@ SELECT
 FROM given;
 
 -- Times without a date (dmon -o T): a fall by more than half a day is midnight, a
--- smaller one a clock that was set back.
+-- smaller one a clock that was set back. A rise by more than half a day right after
+-- midnight is back before it: samples jitter. GPUs sampled at one time are no step.
 CREATE TABLE day_time AS
 WITH read AS (
     SELECT
@@ -109,21 +110,31 @@ WITH read AS (
     FROM time_text
     WHERE is_time_of_day
 ),
-fallen AS (
+stepped AS (
     SELECT
         line, of_day_ns,
-        coalesce(
-            of_day_ns - lag(of_day_ns) OVER (ORDER BY line) < -43200000000000, false
-        ) AS is_next_day
+        nullif(of_day_ns - lag(of_day_ns) OVER (ORDER BY line), 0) AS step_ns
     FROM read
     WHERE of_day_ns IS NOT NULL
+),
+turned AS (
+    SELECT
+        line, of_day_ns,
+        CASE
+            WHEN step_ns < -43200000000000 THEN 1
+            WHEN step_ns > 43200000000000
+                AND lag(step_ns IGNORE NULLS) OVER (ORDER BY line) < -43200000000000
+            THEN -1
+            ELSE 0
+        END AS day_step
+    FROM stepped
 )
 SELECT
     line,
     of_day_ns + 86400000000000 * CAST(
-        count(*) FILTER (is_next_day) OVER (ORDER BY line) AS BIGINT
+        sum(day_step) OVER (ORDER BY line) AS BIGINT
     ) AS time_ns
-FROM fallen;
+FROM turned;
 
 CREATE TABLE day_first AS
 SELECT
@@ -457,7 +468,7 @@ UNION ALL
 SELECT
     'no_date' AS code, 'info' AS severity, 1 AS count,
     'Times bear no date: the day is not known, nor whether days passed between two '
-    || 'samples. Log it: dmon -o DT.',
+    || 'samples. Log it: --query-gpu=timestamp,..., or dmon -o DT.',
     NULL
 FROM log_clock
 WHERE clock = 'time_of_day'

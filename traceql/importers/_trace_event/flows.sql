@@ -67,11 +67,10 @@ SELECT
     any_value(struct_pack(ph, bp, pid, tid, ts_ns, within_id, held_in, extra))
         FILTER (ph <> 's') AS target
 FROM held_flow_end
-GROUP BY id, cat, name
-HAVING count(*) > 1
-
--- @beside flow
-WITH ordered AS (
+GROUP BY id, cat, name;
+CREATE VIEW chained_flow_end AS
+SELECT *, lag(ph) OVER chain AS ph_before, lead(ph) OVER chain AS ph_after
+FROM (
     SELECT
         e.*,
         -- A lone pair needs no order in time: clocks of device and host may differ.
@@ -81,9 +80,20 @@ WITH ordered AS (
     JOIN flow_chain AS c
         ON c.id IS NOT DISTINCT FROM e.id AND c.cat IS NOT DISTINCT FROM e.cat
         AND c.name IS NOT DISTINCT FROM e.name
-    WHERE c.ends > 2 OR c.starts <> 1
-),
-arrow AS (
+    WHERE c.ends <> 2 OR c.starts <> 1
+)
+WINDOW chain AS (PARTITION BY id, cat, name ORDER BY turn, place, event_id)
+
+-- @diagnostic unmatched_flow_end info Ends of arrows have no other end: they are left out.
+SELECT count(*), min(concat_ws(' ', ph, name))
+FROM chained_flow_end
+WHERE CASE
+    WHEN ph = 's' THEN coalesce(ph_after = 's', true)
+    ELSE coalesce(ph_before = 'f', true)
+END
+
+-- @beside flow
+WITH arrow AS (
     SELECT id, cat, name, source, target
     FROM flow_chain
     WHERE ends = 2 AND starts = 1
@@ -91,11 +101,9 @@ arrow AS (
     SELECT
         id, cat, name, lag(struct_pack(pid, tid, ts_ns, within_id, held_in)) OVER chain,
         struct_pack(ph, bp, pid, tid, ts_ns, within_id, held_in, extra)
-    FROM ordered
-    WINDOW chain AS (
-        PARTITION BY id, cat, name ORDER BY turn, place, event_id
-    )
-    QUALIFY ph IN ('t', 'f') AND lag(ph) OVER chain IN ('s', 't')
+    FROM chained_flow_end
+    WINDOW chain AS (PARTITION BY id, cat, name ORDER BY turn, place, event_id)
+    QUALIFY ph IN ('t', 'f') AND ph_before IN ('s', 't')
 ),
 starts AS (
     SELECT pid, tid, ts_ns, min(event_key(event_id)) AS id

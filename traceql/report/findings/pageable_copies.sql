@@ -1,5 +1,6 @@
 -- What the copies from or to pageable memory would take at the throughput of the pinned
--- copies of the same direction in the same capture; unknown without any.
+-- copies of the same direction in the same capture; unknown without any. Where pinned
+-- ones are no faster there is nothing to find.
 -- @kind limit
 -- @section copies
 -- @uses memcpy_by_memory, run_summary
@@ -41,4 +42,5 @@ FROM directions
 JOIN run_summary ON directions.run_id = run_summary.run_id
 WHERE directions.pageable_bytes >= 0.1 * directions.bytes
     AND directions.pageable_ns >= 0.01 * run_summary.device_window_ns
+    AND coalesce(saving_ns > 0, true)
 ORDER BY directions.kind

@@ -61,7 +61,7 @@ SELECT
 FROM iteration_timing
 WHERE iteration IS NOT NULL
 GROUP BY pid, iteration, start_ns, wall_ns
-QUALIFY iteration % (1 + max(iteration) OVER () // 1000) = 0 OR pace = 'slow'
+QUALIFY iteration % (1 + count(*) OVER () // 1000) = 0 OR pace = 'slow'
 ORDER BY pid, iteration, start_ns, wall_ns
 LIMIT 2000""",
             how="Wall time of each iteration on the host, against the median.",
@@ -122,7 +122,9 @@ FROM (
             exposed_copy_ns AS "exposed copies", idle_ns AS idle
         FROM iteration_timing
         WHERE iteration IS NOT NULL
-        QUALIFY iteration % (1 + max(iteration) OVER () // 200) = 0
+        QUALIFY iteration % (
+            1 + greatest(max(iteration) OVER () // 200, count(*) OVER () // 700)
+        ) = 0
     ) ON compute, "exposed communication", "exposed copies", idle
     INTO NAME part VALUE time_ns
 )
@@ -192,7 +194,10 @@ LIMIT 3200""",
                 "From the last end of an iteration's GPU work to the first start of "
                 "the next one's, the longest first; negative where they overlap."
             ),
-            empty=_NONE,
+            empty=(
+                "No device has work of two iterations of one process, so there is no "
+                "gap between any."
+            ),
             fold=True,
         ),
         Figure(

@@ -60,7 +60,9 @@ SELECT
     END AS part,
     time_ns / 1e6 AS time_ms, step_pct, priority AS ordinal
 FROM step_breakdown
-QUALIFY iteration % (1 + max(iteration) OVER () // 200) = 0
+QUALIFY iteration % (
+    1 + greatest(max(iteration) OVER () // 200, count(*) OVER () // 3000)
+) = 0
 ORDER BY process, iteration, ordinal
 LIMIT 3200""",
             how="The parts of each step; the table has their means over the steps.",

@@ -87,8 +87,8 @@ SELECT
 FROM iteration_timing
 WHERE iteration IS NOT NULL AND start_ns < {end} AND start_ns + wall_ns > {origin}
 GROUP BY pid, iteration, start_ns, wall_ns
-ORDER BY pid, iteration, start_ns, wall_ns
-LIMIT {STEPS}""").rows()
+QUALIFY row_number() OVER (ORDER BY slow DESC, start, pid, wall) <= {STEPS}
+ORDER BY pid, iteration, start_ns, wall_ns""").rows()
     return {
         "timeline": {
             "span": end - origin,
