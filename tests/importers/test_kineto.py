@@ -87,6 +87,42 @@ def test_the_outermost_call_launched(tmp_path: Path) -> None:
     }
 
 
+def test_arrows_of_calls_that_begin_together_and_of_synchronisations(
+    tmp_path: Path,
+) -> None:
+    """The id tells a call from one of no length; an end without another is counted."""
+
+    def arrow(ph: str, id_: int, ts: float, pid: int, tid: int) -> Event:
+        ends = {"ph": ph, "id": id_, "ts": ts, "pid": pid, "tid": tid, "bp": "e"}
+        return ends | {"cat": "ac2g", "name": "ac2g"}
+
+    gpu = {"pid": 0, "tid": 7, "device": 0, "stream": 7}
+    session = _session(
+        tmp_path,
+        [
+            _x("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=6),
+            _x("cuda_runtime", "cudaMemsetAsync", 10, 0, correlation=5),
+            _x("cuda_runtime", "cudaStreamSynchronize", 30, 9, correlation=7),
+            _x("gpu_memset", "Memset (Device)", 20, 1, correlation=5, **gpu),
+            _x("kernel", "k", 22, 20, correlation=6, **gpu),
+            _x("cuda_sync", "Stream Sync", 31, 8, correlation=7, **gpu),
+            *(arrow("s", id_, ts, 9, 9) for id_, ts in ((5, 10), (6, 10), (7, 30))),
+            *(arrow("f", id_, ts, 0, 7) for id_, ts in ((5, 20), (6, 22), (7, 31))),
+            arrow("f", 8, 22, 0, 7),
+        ],
+    )
+    rows = session.sql(
+        "SELECT a.name, f.to_table FROM flow AS f "
+        "JOIN api_call AS a ON a.api_call_id = f.from_id ORDER BY f.id"
+    ).rows()
+    assert [(r["name"], r["to_table"]) for r in rows] == [
+        ("cudaMemsetAsync", "memset"),
+        ("cudaLaunchKernel", "kernel"),
+        ("cudaStreamSynchronize", "sync"),
+    ]
+    assert _codes(session)["unmatched_flow_end"] == 1
+
+
 def test_correlation_0_and_orphans_have_no_launch(tmp_path: Path) -> None:
     """Zero means none, also where a call has it; orphans stay and are counted."""
     session = _session(

@@ -52,6 +52,18 @@ CREATE OR REPLACE MACRO flow_table(row_id) AS (
     WHERE e.rowid = row_id & 1099511627775
 );
 
+-- Arrows from calls to what they launched have the correlation as id: it tells a call
+-- from one of no length that begins at the same moment.
+CREATE OR REPLACE MACRO is_named_by(range_id, arrow_id, category) AS
+    category IS DISTINCT FROM 'fwdbwd' AND (
+        SELECT
+            is_call(call.cat) AND arrow_id = json_transform(
+                call.args, '{"correlation":"VARCHAR"}'
+            ).correlation
+        FROM staged.event AS call
+        WHERE call.rowid = range_id & 1099511627775
+    );
+
 CREATE MACRO memory_name(word) AS
     CASE trim(word)
         WHEN 'Pageable' THEN 'pageable' WHEN 'Pinned' THEN 'pinned'

@@ -5,6 +5,8 @@
 
 -- @prepare
 CREATE MACRO flow_table(id) AS CASE WHEN id IS NOT NULL THEN 'slice' END;
+-- Whether an arrow's id names a range: of several that begin with it, this one it is.
+CREATE MACRO is_named_by(range_id, arrow_id, cat) AS false;
 
 -- @phase nest
 
@@ -24,16 +26,28 @@ begun AS (
     SELECT
         pid, tid, ts_ns,
         arg_min(id, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS id,
-        arg_min(held_in, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS held_in
+        arg_min(held_in, CAST(end_ns AS HUGEINT) * row_key(2, 0) - id) AS held_in,
+        count(*) AS choices
     FROM thread_range
     WHERE EXISTS (FROM ends)
     GROUP BY ALL
 )
-SELECT e.*, b.id AS within_id, b.held_in
+SELECT e.*, b.id AS within_id, b.held_in, b.choices
 FROM ends AS e
 LEFT JOIN begun AS b
     ON b.pid IS NOT DISTINCT FROM e.pid AND b.tid IS NOT DISTINCT FROM e.tid
     AND b.ts_ns = e.ts_ns;
+UPDATE flow_end SET within_id = named.id, held_in = named.held_in
+FROM (
+    SELECT e.event_id, min(r.id) AS id, any_value(r.held_in) AS held_in
+    FROM flow_end AS e
+    JOIN thread_range AS r
+        ON r.pid IS NOT DISTINCT FROM e.pid AND r.tid IS NOT DISTINCT FROM e.tid
+        AND r.ts_ns = e.ts_ns
+    WHERE e.choices > 1 AND is_named_by(r.id, e.id, e.cat)
+    GROUP BY e.event_id
+) AS named
+WHERE named.event_id = flow_end.event_id;
 CREATE TABLE flow_point AS
 SELECT row_key(2, min(event_id)) AS id, pid, tid, ts_ns, ts_ns AS end_ns
 FROM flow_end
@@ -47,7 +61,7 @@ GROUP BY ALL
 -- @prepare
 CREATE VIEW held_flow_end AS
 SELECT
-    e.* EXCLUDE (within_id, held_in),
+    e.* EXCLUDE (within_id, held_in, choices),
     coalesce(e.within_id, n.parent_id) AS within_id,
     coalesce(e.held_in, n.held_in) AS held_in
 FROM flow_end AS e
