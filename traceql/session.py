@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -259,12 +259,18 @@ def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnectio
     if threads is not None:
         settings["threads"] = threads
     try:
-        return duckdb.connect(config=settings)
+        con = duckdb.connect(config=settings)
     except duckdb.Error as error:
         raise UsageError(
             f"memory limit {memory_limit}, threads {threads}: {error}",
             hint="Say --memory-limit as 4GB or 500MB, --threads as 1 or more.",
         ) from error
+    # What a query gives back serves the next one: without, a report spends a quarter
+    # of its time on pages that the system clears anew. Refused where the limit is
+    # larger than the machine.
+    with suppress(duckdb.InvalidInputException):
+        con.execute(f"SET GLOBAL block_allocator_memory = {_text(memory_limit)}")
+    return con
 
 
 def _close(con: duckdb.DuckDBPyConnection, paths: list[str]) -> None:
