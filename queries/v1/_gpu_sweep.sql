@@ -3,7 +3,8 @@
 -- which nothing of the same set that started earlier covers: [from, end) of a set are
 -- disjoint pieces whose sum is the length of the union, and so is their sum clipped to
 -- any window. A from that is the operation's end adds nothing; it is NULL where the
--- operation is not of the set. An operation without a known duration, or with a
+-- operation is not of the set. Of operations that start at once on a device the one
+-- with the lowest id is the first. An operation without a known duration, or with a
 -- negative one, counts where it starts and takes no time.
 -- @column run_id id key The run.
 -- @column gpu_op_id id key The operation, as in gpu_op.
@@ -14,8 +15,12 @@
 -- @column activity text neutral As in gpu_op.
 -- @column is_kernel bool neutral A kernel or a whole graph launch (K), else a copy
 --     or fill (M).
+-- @column api_call_id id neutral The call that launched it.
+-- @column launch_ts_ns ns neutral Start of that call.
 -- @column start_ns ns neutral Start, ns since the run's origin.
 -- @column end_ns ns neutral End.
+-- @column device_end_before_ns ns neutral Latest end of what started earlier on its
+--     device.
 -- @column busy_from_ns ns neutral From, in U(K and M together).
 -- @column kernel_from_ns ns neutral From, in U(K).
 -- @column compute_from_ns ns neutral From, in U(K without communication).
@@ -32,7 +37,8 @@ WITH ops AS (
     SELECT
         run_id, gpu_op_id, device_id, context_id, stream_id, pid, activity,
         op_kind IN ('kernel', 'graph') AS is_kernel,
-        activity = 'communication' AS is_communication, ts_ns AS start_ns,
+        activity = 'communication' AS is_communication, api_call_id, launch_ts_ns,
+        ts_ns AS start_ns,
         ts_ns + CASE WHEN dur_ns > 0 THEN dur_ns ELSE 0 END AS end_ns
     FROM gpu_op
 ),
@@ -40,7 +46,7 @@ WITH ops AS (
 reached AS (
     SELECT
         run_id, gpu_op_id, device_id, context_id, stream_id, pid, activity,
-        is_kernel, is_communication, start_ns, end_ns,
+        is_kernel, is_communication, api_call_id, launch_ts_ns, start_ns, end_ns,
         max(end_ns) FILTER (is_kernel AND NOT is_communication) OVER on_device
             AS compute_end_ns,
         max(end_ns) FILTER (is_communication) OVER on_device AS communication_end_ns,
@@ -49,7 +55,7 @@ reached AS (
     FROM ops
     WINDOW
         on_device AS (
-            PARTITION BY run_id, device_id ORDER BY start_ns
+            PARTITION BY run_id, device_id ORDER BY start_ns, gpu_op_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ),
         on_stream AS (
@@ -59,10 +65,9 @@ reached AS (
 )
 SELECT
     run_id, gpu_op_id, device_id, context_id, stream_id, pid, activity, is_kernel,
-    start_ns, end_ns,
-    least(end_ns, greatest(
-        start_ns, compute_end_ns, communication_end_ns, copy_end_ns
-    )) AS busy_from_ns,
+    api_call_id, launch_ts_ns, start_ns, end_ns,
+    greatest(compute_end_ns, communication_end_ns, copy_end_ns) AS device_end_before_ns,
+    least(end_ns, greatest(start_ns, device_end_before_ns)) AS busy_from_ns,
     CASE WHEN is_kernel THEN
         least(end_ns, greatest(start_ns, compute_end_ns, communication_end_ns))
     END AS kernel_from_ns,

@@ -32,34 +32,24 @@ WITH windows AS (
 ),
 ops AS (
     SELECT
-        run_id, device_id, pid, gpu_op_id, api_call_id, launch_ts_ns,
-        ts_ns AS start_ns,
-        ts_ns + CASE WHEN dur_ns > 0 THEN dur_ns ELSE 0 END AS end_ns
-    FROM gpu_op
-),
-reached AS (
-    SELECT
-        run_id, device_id, api_call_id, launch_ts_ns, start_ns,
-        max(end_ns) OVER (
-            PARTITION BY run_id, device_id ORDER BY start_ns, gpu_op_id
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS earlier_end_ns
-    FROM ops
+        run_id, device_id, pid, api_call_id, launch_ts_ns, start_ns, end_ns,
+        device_end_before_ns
+    FROM v1._gpu_sweep()
 ),
 lasts AS (
     SELECT run_id, device_id, max(end_ns) AS end_ns FROM ops GROUP BY run_id, device_id
 ),
 gaps AS (
     SELECT
-        reached.run_id, reached.device_id, reached.api_call_id, reached.launch_ts_ns,
+        ops.run_id, ops.device_id, ops.api_call_id, ops.launch_ts_ns,
         coalesce(
-            reached.earlier_end_ns, least(windows.window_start_ns, reached.start_ns)
+            ops.device_end_before_ns, least(windows.window_start_ns, ops.start_ns)
         ) AS start_ns,
-        reached.start_ns AS end_ns,
-        CASE WHEN reached.earlier_end_ns IS NULL THEN 'before the first' END AS edge
-    FROM reached
-    JOIN windows ON reached.run_id = windows.run_id
-    WHERE reached.start_ns > coalesce(reached.earlier_end_ns, windows.window_start_ns)
+        ops.start_ns AS end_ns,
+        CASE WHEN ops.device_end_before_ns IS NULL THEN 'before the first' END AS edge
+    FROM ops
+    JOIN windows ON ops.run_id = windows.run_id
+    WHERE ops.start_ns > coalesce(ops.device_end_before_ns, windows.window_start_ns)
     UNION ALL
     SELECT
         lasts.run_id, lasts.device_id, NULL, NULL, lasts.end_ns,

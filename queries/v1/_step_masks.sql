@@ -40,25 +40,33 @@ owned AS (
         AND (other.pid IS NULL OR (other.is_only AND work.pid IS NULL))
     WHERE coalesce(own.process_no, other.process_no) IS NOT NULL
 ),
+-- Windows without an order stream over the sorted rows, in half the time. The lane, far
+-- above any time, keeps what a process has reached in a role from the next lane's rows.
+lanes AS (
+    SELECT
+        process_no, role, start_ns, end_ns,
+        CAST(process_no * 16 + role AS HUGEINT) << 64 AS lane
+    FROM owned
+    ORDER BY process_no, role, start_ns
+),
+reached AS (
+    SELECT
+        process_no, role, start_ns, end_ns, lane,
+        max(lane + end_ns) OVER (ROWS UNBOUNDED PRECEDING) AS end_so_far
+    FROM lanes
+),
 -- Disjoint pieces of each role.
 pieces AS (
     SELECT
-        process_no, role, end_ns, greatest(start_ns, earlier_end_ns) AS start_ns
-    FROM (
-        SELECT
-            process_no, role, start_ns, end_ns,
-            max(end_ns) OVER (
-                PARTITION BY process_no, role ORDER BY start_ns
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) AS earlier_end_ns
-        FROM owned
-    )
-    WHERE end_ns > coalesce(earlier_end_ns, start_ns)
+        process_no, role, end_ns,
+        CAST(greatest(start_ns, lag(end_so_far) OVER () - lane) AS BIGINT) AS from_ns
+    FROM reached
+    QUALIFY end_ns > from_ns
 ),
 borders AS MATERIALIZED (
     SELECT
         process_no, at_ns,
-        row_number() OVER (PARTITION BY process_no ORDER BY at_ns) AS border_no
+        row_number() OVER (ORDER BY process_no, at_ns) AS border_no
     FROM (
         SELECT processes.process_no, steps.start_ns AS at_ns
         FROM steps
@@ -77,21 +85,25 @@ borders AS MATERIALIZED (
 ),
 -- A change of the roles in the low 16 bits, of the borders passed above them.
 moments AS (
-    SELECT
-        process_no, unnest([start_ns, end_ns]) AS at_ns,
-        unnest([1 << role, -(1 << role)]) AS change
-    FROM pieces
-    UNION ALL
-    SELECT process_no, at_ns, 1 << 16 FROM borders
+    SELECT process_no, at_ns, change
+    FROM (
+        SELECT
+            process_no, unnest([from_ns, end_ns]) AS at_ns,
+            unnest([1 << role, -(1 << role)]) AS change
+        FROM pieces
+        UNION ALL
+        SELECT process_no, at_ns, 1 << 16 FROM borders
+    )
+    ORDER BY process_no, at_ns
 ),
--- Within a tie the running sums mean nothing, and have no time.
+-- A process ends without a role. Within a tie the running sums mean nothing, and have
+-- no time.
 swept AS (
     SELECT
         process_no,
-        CAST(sum(change) OVER (so_far ROWS UNBOUNDED PRECEDING) AS BIGINT) AS state,
-        lead(at_ns) OVER so_far - at_ns AS time_ns
+        CAST(sum(change) OVER (ROWS UNBOUNDED PRECEDING) AS BIGINT) AS state,
+        lead(at_ns) OVER () - at_ns AS time_ns
     FROM moments
-    WINDOW so_far AS (PARTITION BY process_no ORDER BY at_ns)
 ),
 totals AS (
     SELECT process_no, state, sum(time_ns) AS time_ns
@@ -104,7 +116,7 @@ measured AS (
         process_no, state >> 16 AS border_no, CAST(state & 65535 AS INTEGER) AS mask,
         time_ns
     FROM totals
-    WHERE state & 65535 > 0 AND state >> 16 > 0
+    WHERE state & 65535 > 0
 ),
 -- Most steps lie between two neighbouring borders; overlapping ones span more.
 tiled AS (

@@ -68,7 +68,9 @@ launched AS (
             AS owned_ns,
         places.owner_no
     FROM gpu_op
-    LEFT JOIN places
+    -- The limit, beyond any number of processes, tells DuckDB that places are few: it
+    -- would build the hash table of the operations.
+    LEFT JOIN (FROM places LIMIT 1000000) AS places
         ON gpu_op.run_id = places.run_id AND gpu_op.pid IS NOT DISTINCT FROM places.pid
         AND gpu_op.device_id IS NOT DISTINCT FROM places.device_id
 )

@@ -74,33 +74,37 @@ gaps AS MATERIALIZED (
 -- What had run on a device before a border of a gap, as in iteration_timing.
 line AS (
     SELECT
-        run_id, device_id, busy_from_ns AS at_ns, end_ns,
-        end_ns - busy_from_ns AS added_ns, false AS is_border
-    FROM v1._gpu_sweep()
-    WHERE end_ns > busy_from_ns
-    UNION ALL
-    SELECT run_id, device_id, at_ns, NULL, 0, true
+        run_id, device_id, hash(run_id, device_id) AS device_hash, at_ns, end_ns,
+        added_ns
     FROM (
-        SELECT run_id, device_id, start_ns AS at_ns FROM gaps
-        UNION
-        SELECT run_id, device_id, end_ns FROM gaps
+        SELECT
+            run_id, device_id, busy_from_ns AS at_ns, end_ns,
+            end_ns - busy_from_ns AS added_ns
+        FROM v1._gpu_sweep()
+        WHERE end_ns > busy_from_ns
+        UNION ALL
+        SELECT run_id, device_id, at_ns, NULL, 0
+        FROM (
+            SELECT run_id, device_id, start_ns AS at_ns FROM gaps
+            UNION
+            SELECT run_id, device_id, end_ns FROM gaps
+        )
     )
+    ORDER BY device_hash, at_ns
+),
+reached AS (
+    SELECT
+        run_id, device_id, at_ns, end_ns IS NULL AS is_border,
+        CAST(device_hash >> 2 AS HUGEINT) << 64 AS lane,
+        sum(added_ns) OVER (ROWS UNBOUNDED PRECEDING) AS added_ns,
+        max(lane + end_ns) OVER (ROWS UNBOUNDED PRECEDING) AS end_so_far
+    FROM line
 ),
 passed AS (
     SELECT
         run_id, device_id, at_ns,
-        coalesce(added_ns, 0) - greatest(earlier_end_ns - at_ns, 0) AS busy_ns
-    FROM (
-        SELECT
-            run_id, device_id, at_ns, is_border,
-            sum(added_ns) OVER earlier AS added_ns,
-            max(end_ns) OVER earlier AS earlier_end_ns
-        FROM line
-        WINDOW earlier AS (
-            PARTITION BY run_id, device_id ORDER BY at_ns, is_border DESC
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        )
-    )
+        added_ns - coalesce(greatest(end_so_far - lane - at_ns, 0), 0) AS busy_ns
+    FROM reached
     WHERE is_border
 ),
 on_thread AS (

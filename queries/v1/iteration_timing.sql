@@ -18,6 +18,8 @@
 -- @param pattern VARCHAR Regular expression that the names of annotations must match
 --     to be iterations; NULL for the source's own iterations, else names such as
 --     "iteration 7".
+-- @param with_launch_count BOOLEAN False leaves launch_count NULL and saves a pass over
+--     the operations.
 -- @column run_id id key The run.
 -- @column pid id key Process of the iteration; NULL where the source does not say it.
 -- @column iteration id key Ordinal by time, from 0, in the process, or on the device
@@ -57,7 +59,9 @@
 -- @requires iteration|annotation|kernel Mark the iterations: NVTX ranges named
 --     "iteration 7", or profiler.step() in PyTorch.
 -- @since 0.1
-CREATE MACRO iteration_timing(pattern VARCHAR := NULL) AS TABLE
+CREATE MACRO iteration_timing(
+    pattern VARCHAR := NULL, with_launch_count BOOLEAN := true
+) AS TABLE
 WITH steps AS MATERIALIZED (
     SELECT
         run_id, pid, device_id, iteration, name, source, start_ns, end_ns,
@@ -106,20 +110,28 @@ shifted AS MATERIALIZED (
         AND launched.step_no IS NOT DISTINCT FROM lanes.step_no
         AND launched.device_id IS NOT DISTINCT FROM lanes.device_id
 ),
+-- The latest ends so far on the line; windows without an order stream over sorted rows.
+ended AS (
+    SELECT
+        lane_no, start_ns, end_ns, in_k, in_c,
+        max(end_ns) FILTER (NOT in_k) OVER so_far AS m_end_ns,
+        max(end_ns) FILTER (in_c) OVER so_far AS c_end_ns,
+        max(end_ns) FILTER (in_k AND NOT in_c) OVER so_far AS p_end_ns
+    FROM (
+        SELECT lane_no, start_ns, end_ns, in_k, in_c FROM shifted ORDER BY start_ns
+    )
+    WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)
+),
 -- What an operation adds to a union begins where the earlier ones of its kind end.
 uncovered AS (
     SELECT
         lane_no, start_ns, end_ns, in_k, in_c,
-        greatest(start_ns, max(end_ns) FILTER (NOT in_k) OVER earlier) AS m_from_ns,
-        greatest(start_ns, max(end_ns) FILTER (in_c) OVER earlier) AS c_from_ns,
-        greatest(start_ns, max(end_ns) FILTER (in_k AND NOT in_c) OVER earlier)
-            AS p_from_ns,
+        greatest(start_ns, lag(m_end_ns) OVER ()) AS m_from_ns,
+        greatest(start_ns, lag(c_end_ns) OVER ()) AS c_from_ns,
+        greatest(start_ns, lag(p_end_ns) OVER ()) AS p_from_ns,
         greatest(c_from_ns, p_from_ns) AS k_from_ns,
         greatest(k_from_ns, m_from_ns) AS busy_from_ns
-    FROM shifted
-    WINDOW earlier AS (
-        ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
+    FROM ended
 ),
 measured AS (
     SELECT
@@ -137,7 +149,9 @@ measured AS (
 ),
 calls AS MATERIALIZED (
     SELECT lanes.run_id, launches.lane_no, count(*) AS launch_count
-    FROM (SELECT DISTINCT lane_no, api_call_id FROM shifted) AS launches
+    FROM (
+        SELECT DISTINCT lane_no, api_call_id FROM shifted WHERE with_launch_count
+    ) AS launches
     JOIN lanes ON launches.lane_no = lanes.lane_no
     WHERE launches.api_call_id IS NOT NULL
     GROUP BY lanes.run_id, launches.lane_no
@@ -182,29 +196,33 @@ borders AS (
 ),
 line AS (
     SELECT
-        run_id, device_id, busy_from_ns AS at_ns, end_ns,
-        end_ns - busy_from_ns AS added_ns, false AS is_border
-    FROM v1._gpu_sweep()
-    WHERE end_ns > busy_from_ns
-    UNION ALL
-    SELECT run_id, device_id, at_ns, NULL, 0, true FROM borders
-),
-swept AS (
-    SELECT
-        run_id, device_id, at_ns, is_border,
-        sum(added_ns) OVER earlier AS added_ns,
-        max(end_ns) OVER earlier AS earlier_end_ns
-    FROM line
-    WINDOW earlier AS (
-        PARTITION BY run_id, device_id ORDER BY at_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        run_id, device_id, hash(run_id, device_id) AS device_hash, at_ns, end_ns,
+        added_ns
+    FROM (
+        SELECT
+            run_id, device_id, busy_from_ns AS at_ns, end_ns,
+            end_ns - busy_from_ns AS added_ns
+        FROM v1._gpu_sweep()
+        WHERE end_ns > busy_from_ns
+        UNION ALL
+        SELECT run_id, device_id, at_ns, NULL, 0 FROM borders
     )
+    ORDER BY device_hash, at_ns
+),
+-- As in memcpy_summary.
+reached AS (
+    SELECT
+        run_id, device_id, at_ns, end_ns IS NULL AS is_border,
+        CAST(device_hash >> 2 AS HUGEINT) << 64 AS lane,
+        sum(added_ns) OVER (ROWS UNBOUNDED PRECEDING) AS added_ns,
+        max(lane + end_ns) OVER (ROWS UNBOUNDED PRECEDING) AS end_so_far
+    FROM line
 ),
 passed AS (
     SELECT
         run_id, device_id, at_ns,
-        coalesce(added_ns, 0) - greatest(earlier_end_ns - at_ns, 0) AS busy_ns
-    FROM swept
+        added_ns - coalesce(greatest(end_so_far - lane - at_ns, 0), 0) AS busy_ns
+    FROM reached
     WHERE is_border
 ),
 timed AS (
@@ -248,7 +266,8 @@ filled AS (
         CAST(coalesce(owned.p_ns, 0) AS BIGINT) AS p_ns,
         coalesce(owned.op_count, 0) AS op_count,
         CASE
-            WHEN owned.op_count IS NULL OR timed.run_id IN (SELECT run_id FROM calls)
+            WHEN with_launch_count AND owned.op_count IS NULL
+                OR timed.run_id IN (SELECT run_id FROM calls)
                 THEN coalesce(owned.launch_count, 0)
         END AS launch_count
     FROM timed

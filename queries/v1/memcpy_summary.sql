@@ -160,31 +160,42 @@ copies_reached AS (
 -- A device's kernels as disjoint pieces, and the borders of the copies: both ends of
 -- each disjoint piece of a row's copies.
 line AS (
-    SELECT
-        run_id, coalesce(device_id, -1) AS on_device, kernel_from_ns AS at_ns, end_ns,
-        end_ns - kernel_from_ns AS added_ns, NULL AS row_no, NULL AS sign
-    FROM v1._gpu_sweep()
-    WHERE end_ns > kernel_from_ns AND with_exposed
-    UNION ALL
-    SELECT
-        run_id, on_device,
-        unnest([greatest(ts_ns, coalesce(earlier_end_ns, ts_ns)), end_ns]),
-        NULL, 0, row_no, unnest([-1, 1])
-    FROM copies_reached
-    WHERE earlier_end_ns IS NULL OR end_ns > earlier_end_ns
+    SELECT device_hash, at_ns, end_ns, added_ns, row_no, sign
+    FROM (
+        SELECT
+            hash(run_id, coalesce(device_id, -1)) AS device_hash,
+            kernel_from_ns AS at_ns, end_ns, end_ns - kernel_from_ns AS added_ns,
+            NULL AS row_no, NULL AS sign
+        FROM v1._gpu_sweep()
+        WHERE end_ns > kernel_from_ns AND with_exposed
+        UNION ALL
+        SELECT
+            hash(run_id, on_device),
+            unnest([greatest(ts_ns, coalesce(earlier_end_ns, ts_ns)), end_ns]),
+            NULL, 0, row_no, unnest([-1, 1])
+        FROM copies_reached
+        WHERE earlier_end_ns IS NULL OR end_ns > earlier_end_ns
+    )
+    ORDER BY device_hash, at_ns
 ),
 -- What had run before a border: the pieces that began before it, less what of the last
--- one lies behind it. What runs between its borders hides a copy.
+-- one lies behind it. What runs between its borders hides a copy. Windows without an
+-- order stream over the sorted rows: the sum goes on from device to device, and only
+-- differences count; the hash, put far above any time, keeps the maxima apart.
+reached AS (
+    SELECT
+        row_no, sign, at_ns, CAST(device_hash >> 2 AS HUGEINT) << 64 AS lane,
+        sum(added_ns) OVER (ROWS UNBOUNDED PRECEDING) AS added_ns,
+        max(lane + end_ns) OVER (ROWS UNBOUNDED PRECEDING) AS end_so_far
+    FROM line
+),
 swept AS (
     SELECT
         row_no, sign, at_ns,
-        coalesce(sum(added_ns) OVER earlier, 0)
-        - coalesce(greatest(max(end_ns) OVER earlier - at_ns, 0), 0) AS busy_before_ns
-    FROM line
-    WINDOW earlier AS (
-        PARTITION BY run_id, on_device ORDER BY at_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
+        added_ns - coalesce(greatest(end_so_far - lane - at_ns, 0), 0)
+            AS busy_before_ns
+    FROM reached
+    WHERE row_no IS NOT NULL
 ),
 exposed AS (
     SELECT
@@ -192,7 +203,6 @@ exposed AS (
         sum(sign * at_ns) AS union_ns,
         sum(sign * (at_ns - busy_before_ns)) AS exposed_ns
     FROM swept
-    WHERE row_no IS NOT NULL
     GROUP BY row_no
 )
 SELECT

@@ -66,15 +66,15 @@ events AS (
         run_id, device_id, unnest([began_ns, end_ns]) AS at_ns,
         unnest([class, -class]) AS change
     FROM pieces
+    ORDER BY run_id, device_id, at_ns
 ),
--- Within a tie the running sum means nothing, and has no time.
+-- As in _stream_sets: a device ends with an empty set, and ties have no time.
 swept AS (
     SELECT
         run_id, device_id,
-        CAST(sum(change) OVER (moments ROWS UNBOUNDED PRECEDING) AS INTEGER) AS mask,
-        lead(at_ns) OVER moments - at_ns AS time_ns
+        CAST(sum(change) OVER (ROWS UNBOUNDED PRECEDING) AS INTEGER) AS mask,
+        lead(at_ns) OVER () - at_ns AS time_ns
     FROM events
-    WINDOW moments AS (PARTITION BY run_id, device_id ORDER BY at_ns)
 ),
 measured AS (
     SELECT run_id, device_id, mask, CAST(sum(time_ns) AS BIGINT) AS time_ns

@@ -51,7 +51,8 @@ class Ask:
 
 _SWEEP = (
     *("run_id", "device_id", "context_id", "stream_id", "pid", "activity"),
-    *("is_kernel", "start_ns", "end_ns", "busy_from_ns", "kernel_from_ns"),
+    *("is_kernel", "api_call_id", "launch_ts_ns", "start_ns", "end_ns"),
+    *("device_end_before_ns", "busy_from_ns", "kernel_from_ns"),
     *("compute_from_ns", "communication_from_ns", "copy_from_ns", "stream_from_ns"),
     "stream_end_before_ns",
 )
@@ -74,6 +75,7 @@ GROUND = (
     Ask("_gpu_sweep", columns=_SWEEP),
     Ask("_stream_sets", {"time_window": FOCUS}),
     Ask("_step_ops"),
+    Ask("_host_moments"),
     Ask("_op_costs"),
     Ask("_tensor_core_work"),
 )

@@ -9,6 +9,7 @@ _NONE = (
     "named “iteration 7”, or say how yours are named: "
     "traceql query iteration_timing -p pattern='^my_step'"
 )
+_TIMING = Ask("iteration_timing", {"with_launch_count": False})
 
 SECTION = Section(
     id="iterations",
@@ -26,7 +27,7 @@ SECTION = Section(
         Figure(
             id="iteration-timing",
             title="Iterations",
-            ask=Ask("iteration_timing"),
+            ask=_TIMING,
             columns={
                 "iteration": "Iteration",
                 "name": "Name",
@@ -42,7 +43,6 @@ SECTION = Section(
                 "idle_ns": "Idle",
                 "idle_pct": "Idle",
                 "op_count": "GPU ops",
-                "launch_count": "Launches",
             },
             sql="""\
 FROM iteration_timing
@@ -70,7 +70,7 @@ LIMIT 2000""",
         Figure(
             id="iteration-parts",
             title="Where the mean iteration goes",
-            ask=Ask("iteration_timing"),
+            ask=_TIMING,
             columns={
                 "device_id": "Device",
                 "pid": "Process",
