@@ -118,21 +118,28 @@ measured AS (
     FROM totals
     WHERE state & 65535 > 0
 ),
--- Most steps lie between two neighbouring borders; overlapping ones span more.
-tiled AS (
+-- One border after the other: joined at once, DuckDB may first pair all borders of a
+-- process.
+begun AS MATERIALIZED (
     SELECT
-        steps.run_id, steps.pid, steps.device_id, steps.iteration,
-        processes.process_no,
-        unnest(range(first.border_no, last.border_no)) AS border_no
+        steps.run_id, steps.pid, steps.device_id, steps.iteration, steps.end_ns,
+        processes.process_no, borders.border_no
     FROM steps
     JOIN processes
         ON steps.run_id = processes.run_id
         AND steps.pid IS NOT DISTINCT FROM processes.pid
         AND steps.device_id IS NOT DISTINCT FROM processes.device_id
-    JOIN borders AS first
-        ON processes.process_no = first.process_no AND steps.start_ns = first.at_ns
-    JOIN borders AS last
-        ON processes.process_no = last.process_no AND steps.end_ns = last.at_ns
+    JOIN borders
+        ON processes.process_no = borders.process_no AND steps.start_ns = borders.at_ns
+),
+-- Most steps lie between two neighbouring borders; overlapping ones span more.
+tiled AS (
+    SELECT
+        begun.run_id, begun.pid, begun.device_id, begun.iteration, begun.process_no,
+        unnest(range(begun.border_no, borders.border_no)) AS border_no
+    FROM begun
+    JOIN borders
+        ON begun.process_no = borders.process_no AND begun.end_ns = borders.at_ns
 )
 SELECT
     tiled.run_id, tiled.pid, tiled.device_id, tiled.iteration, measured.mask,
