@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -253,6 +255,9 @@ def _query_errors(store: Store) -> Iterator[None]:
 def _connect(memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory_limit,
+        # Where queries spill to: DuckDB makes it when it must, and removes it. Its own
+        # choice is a folder in the working directory.
+        "temp_directory": f"{gettempdir()}/traceql-{token_hex(8)}",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
