@@ -160,7 +160,7 @@ class Writer:
         con.execute(
             f"COPY (SELECT {values} FROM {rows}) TO {_text(path)} "
             "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, "
-            f"ROW_GROUP_SIZE {ROW_GROUP})"
+            f"ROW_GROUP_SIZE {ROW_GROUP}, WRITE_BLOOM_FILTER false)"
         )
 
     def _value(self, column: Column, present: bool, cast: str) -> str:

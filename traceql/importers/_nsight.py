@@ -21,6 +21,7 @@ from traceql import nesting
 from traceql.diagnostics import Severity
 from traceql.importers import Context
 from traceql.importers._literals import literal_json
+from traceql.importers._nsight_chunk import TIMES, shown
 from traceql.importers._tables import Relation, Tables, declared, decode_lenient
 from traceql.mapping import Block, Phase, read_mapping
 
@@ -44,9 +45,9 @@ SOURCES = ("nsight_sqlite_source.sql", "nsight_sqlite_source_more.sql")
 # What costs a column of a big table and says nothing without the call chains.
 _ONLY_WITH_SAMPLES = frozenset({"callchainId"})
 _CHUNK_ROWS = 250_000
+# What the threads may hold beside DuckDB's memory; other sources have larger chunks.
+_HELD_BYTES = 256_000_000
 _MAX_ENUM = 60_000
-# 146 years to either side of the session's start: differences cannot overflow.
-_TIMES = "-4611686018427387904 AND 4611686018427387904"
 _TEXT_IDS = (
     "demangledName",
     "shortName",
@@ -287,18 +288,28 @@ class _Import:
     def _read_chunk(self, chunk: _Chunk) -> None:
         """Loads a chunk under its table's name, private to this thread, and maps it."""
         con = self._cursor()
-        name = chunk.relation.name
-        into = f'CREATE OR REPLACE TEMP TABLE "{name}" AS'
-        self._load(con, into, chunk.relation, chunk.low, chunk.high)
-        self._check_times(con, chunk.relation)
+        relation, low, high = chunk.relation, chunk.low, chunk.high
+        most_bytes = _HELD_BYTES // self.ctx.threads
+        with shown(con, self.source, relation, low, high, most_bytes) as in_order:
+            if in_order is not None:
+                self._map(con, chunk, in_order)
+                return
+        into = f'CREATE OR REPLACE TEMP TABLE "{relation.name}" AS'
+        self._load(con, into, relation, low, high)
+        self._check_times(con, relation)
+        self._map(con, chunk, _is_in_order(con, relation))
+        con.execute(f'DROP TABLE temp."{relation.name}"')
+
+    def _map(
+        self, con: duckdb.DuckDBPyConnection, chunk: _Chunk, in_order: bool
+    ) -> None:
+        """Runs the blocks of a chunk that stands under its table's name."""
         self._resolve_names(con, chunk.relation)
-        in_order = _is_in_order(con, chunk.relation)
         for block in chunk.blocks:
             if block.kind == "stage":
                 con.execute(block.sql)
             else:
                 self.ctx.writer.write(con, block.table, block.sql, in_order=in_order)
-        con.execute(f'DROP TABLE temp."{name}"')
 
     def _check_times(self, con: duckdb.DuckDBPyConnection, relation: Relation) -> None:
         """Drops rows that have no time, counted; an end that is no time is NULL."""
@@ -306,11 +317,11 @@ class _Import:
             return
         table = f'temp."{relation.name}"'
         ((dropped,),) = con.execute(
-            f'DELETE FROM {table} WHERE "start" IS NULL OR "start" NOT BETWEEN {_TIMES}'
+            f'DELETE FROM {table} WHERE "start" IS NULL OR "start" NOT BETWEEN {TIMES}'
         ).fetchall()
         if "end" in relation.columns:
             con.execute(
-                f'UPDATE {table} SET "end" = NULL WHERE "end" NOT BETWEEN {_TIMES}'
+                f'UPDATE {table} SET "end" = NULL WHERE "end" NOT BETWEEN {TIMES}'
             )
         self._find(
             "rows_without_time",

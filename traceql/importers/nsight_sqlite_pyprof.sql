@@ -41,9 +41,30 @@ CREATE TABLE op_reach AS
 SELECT
     pid, tid, ts_ns,
     max(coalesce(end_ns, 9223372036854775807)) OVER (
-        PARTITION BY pid, tid ORDER BY ts_ns ROWS UNBOUNDED PRECEDING
+        PARTITION BY pid, tid ORDER BY ts_ns
     ) AS end_ns
 FROM op_range;
+-- The same coarsely, by slots of time: a call in none of them needs no closer look.
+-- They are 65,536 and two for each operation, however long operations last.
+CREATE TABLE op_segment AS
+SELECT
+    pid, tid, greatest(ts_ns, (SELECT min(ts_ns) FROM launch)) AS ts_ns,
+    least(
+        end_ns, lead(ts_ns) OVER (PARTITION BY pid, tid ORDER BY ts_ns),
+        (SELECT max(ts_ns) FROM launch)
+    ) AS end_ns
+FROM op_reach;
+CREATE TABLE slot_length AS
+SELECT
+    CAST(coalesce(sum(CAST(end_ns AS HUGEINT) - ts_ns), 0) // 65536 + 1 AS BIGINT)
+        AS slot_ns
+FROM op_segment
+WHERE end_ns >= ts_ns;
+CREATE TABLE op_slot AS
+SELECT DISTINCT
+    pid, tid, unnest(range(ts_ns // slot_ns, end_ns // slot_ns + 1)) AS slot
+FROM op_segment, slot_length
+WHERE end_ns >= ts_ns;
 -- Ranges of the backward pass; what lies in one is of it.
 CREATE TABLE backward_reach AS
 SELECT
@@ -61,7 +82,13 @@ UNION ALL
 -- Calls that launched something while an operation was open may belong to it.
 SELECT c.api_call_id, c.pid, c.tid, c.ts_ns, c.ts_ns + coalesce(c.dur_ns, 0), 'call', true
 -- Without such operations the calls are not even read.
-FROM (FROM written.api_call SEMI JOIN op_range USING (pid, tid)) AS c
+FROM (
+    SELECT c.*
+    FROM written.api_call AS c
+    SEMI JOIN op_slot AS o
+        ON c.pid = o.pid AND c.tid = o.tid
+        AND c.ts_ns // (SELECT slot_ns FROM slot_length) = o.slot
+) AS c
 ASOF JOIN op_reach AS o ON c.pid = o.pid AND c.tid = o.tid AND c.ts_ns >= o.ts_ns
 WHERE c.api IN ('cuda_runtime', 'cuda_driver') AND c.correlation_id IS NOT NULL
     AND c.ts_ns <= o.end_ns
