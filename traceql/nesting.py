@@ -46,27 +46,29 @@ WHERE {begun} AND (NOT {carried} OR {still_open})
 
 # Ends come before starts at the same moment, but for ranges without length, whose
 # end follows their start. Of starts at the same moment the longest is the outermost.
+# Windows without an order stream over the sorted rows, and a thread ends at depth 0:
+# none needs a partition.
 _SWEEP = """
 CREATE OR REPLACE TABLE nest_open AS
 SELECT pid, tid, id, end_ns, carried, rank, depth{open}
 FROM (
     SELECT
         pid, tid, id, end_ns, carried, step,
-        row_number() OVER moments AS rank,
-        CAST(sum(step) OVER moments AS BIGINT) - 1 AS depth{opened}
+        row_number() OVER () AS rank,
+        CAST(sum(step) OVER so_far AS BIGINT) - 1 AS depth{opened}
     FROM (
-        SELECT pid, tid, ts_ns AS at_ns, 1 AS turn, 1 AS step, id, end_ns,
-            carried{kind}
-        FROM nest_slab
-        UNION ALL
-        SELECT pid, tid, end_ns, CASE WHEN end_ns > ts_ns THEN 0 ELSE 2 END, -1, id,
-            end_ns, carried{kind}
-        FROM nest_slab
+        FROM (
+            SELECT pid, tid, ts_ns AS at_ns, 1 AS turn, 1 AS step, id, end_ns,
+                carried{kind}
+            FROM nest_slab
+            UNION ALL
+            SELECT pid, tid, end_ns, CASE WHEN end_ns > ts_ns THEN 0 ELSE 2 END, -1,
+                id, end_ns, carried{kind}
+            FROM nest_slab
+        )
+        ORDER BY pid, tid, at_ns, turn, end_ns DESC, id
     )
-    WINDOW moments AS (
-        PARTITION BY pid, tid ORDER BY at_ns, turn, end_ns DESC, id
-        ROWS UNBOUNDED PRECEDING
-    )
+    WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)
 )
 WHERE step = 1;
 """
@@ -166,7 +168,7 @@ def _by_kind(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
     found = con.execute("SELECT DISTINCT kind FROM nest_range").fetchall()
     kinds = sorted({"op", *(k for (k,) in found if k is not None)})
     sums = ", ".join(
-        f"CAST(sum(CASE WHEN kind = '{k}' THEN step ELSE 0 END) OVER moments AS BIGINT)"
+        f"CAST(sum(CASE WHEN kind = '{k}' THEN step ELSE 0 END) OVER so_far AS BIGINT)"
         f" AS open_{i}"
         for i, k in enumerate(kinds)
     )
