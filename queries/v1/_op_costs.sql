@@ -53,22 +53,66 @@ ops AS MATERIALIZED (
     FROM op
     LEFT JOIN work ON op.run_id = work.run_id AND op.op_id = work.op_id
 ),
+-- Calls between two moments at which operations begin or end count as one, since
+-- sorting is dear; of threads without operations, none do. Threads lie one after
+-- another on a line, thread_no << 64 apart, so that no maximum reaches into the next.
+threads AS MATERIALIZED (
+    SELECT
+        run_id, pid, tid, hash(run_id, pid, tid) AS thread_hash,
+        row_number() OVER () AS thread_no
+    FROM (
+        SELECT DISTINCT run_id, pid, tid
+        FROM op
+        WHERE placement IS DISTINCT FROM 'device'
+    )
+),
+line AS (
+    SELECT
+        threads.thread_no, call.ts_ns AS at_ns, true AS is_call,
+        call.ts_ns + call.dur_ns AS end_ns
+    FROM api_call AS call
+    JOIN threads
+        ON call.run_id = threads.run_id AND call.pid IS NOT DISTINCT FROM threads.pid
+        AND call.tid IS NOT DISTINCT FROM threads.tid
+    WHERE call.dur_ns > 0
+    UNION ALL
+    SELECT
+        threads.thread_no, unnest([op.ts_ns, op.ts_ns + greatest(op.dur_ns, 0)]),
+        false, NULL
+    FROM op
+    JOIN threads
+        ON op.run_id = threads.run_id AND op.pid IS NOT DISTINCT FROM threads.pid
+        AND op.tid IS NOT DISTINCT FROM threads.tid
+    WHERE op.placement IS DISTINCT FROM 'device'
+),
+-- Running over rows as they come, sorted, takes half of the time of sorting windows.
+reached AS (
+    SELECT
+        thread_no, at_ns, is_call,
+        count(CASE WHEN NOT is_call THEN 1 END) OVER (ROWS UNBOUNDED PRECEDING)
+            AS moment_no,
+        max((CAST(thread_no AS HUGEINT) << 64) + end_ns)
+            OVER (ROWS UNBOUNDED PRECEDING) AS line_end_ns
+    FROM (
+        SELECT thread_no, at_ns, is_call, end_ns
+        FROM line
+        ORDER BY thread_no, at_ns, is_call
+    )
+),
 calls AS (
     SELECT
-        thread_hash, start_ns,
-        end_ns - greatest(start_ns, earlier_end_ns) AS added_ns
+        any_value(thread_no) AS thread_no, min(at_ns) AS start_ns,
+        CAST(sum(line_end_ns - greatest(
+            (CAST(thread_no AS HUGEINT) << 64) + at_ns, earlier_end_ns
+        )) AS BIGINT) AS added_ns
     FROM (
         SELECT
-            hash(run_id, pid, tid) AS thread_hash, ts_ns AS start_ns,
-            ts_ns + dur_ns AS end_ns,
-            max(ts_ns + dur_ns) OVER (
-                PARTITION BY hash(run_id, pid, tid) ORDER BY ts_ns
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) AS earlier_end_ns
-        FROM api_call
-        WHERE dur_ns > 0 AND run_id IN (SELECT run_id FROM op)
+            thread_no, at_ns, is_call, moment_no, line_end_ns,
+            lag(line_end_ns) OVER () AS earlier_end_ns
+        FROM reached
     )
-    WHERE end_ns > coalesce(earlier_end_ns, start_ns)
+    WHERE is_call
+    GROUP BY moment_no
 ),
 -- An end comes before what begins then; longer operations begin before shorter ones,
 -- those of no length begin and end one after another, and calls come last.
@@ -86,7 +130,9 @@ moments AS (
     FROM ops
     WHERE NOT is_device
     UNION ALL
-    SELECT thread_hash, start_ns, 1, NULL, 0, 0, 0, added_ns FROM calls
+    SELECT threads.thread_hash, calls.start_ns, 1, NULL, 0, 0, 0, calls.added_ns
+    FROM calls
+    JOIN threads ON calls.thread_no = threads.thread_no
 ),
 swept AS (
     SELECT

@@ -24,39 +24,45 @@
 CREATE MACRO _tensor_core_work(
     time_window VARCHAR := 'capture', from_ns BIGINT := NULL, to_ns BIGINT := NULL
 ) AS TABLE
-WITH told AS (
+WITH kernels AS (
     SELECT
-        kernel.run_id, kernel.name, windows.window_name,
+        run_id, name, op_id, ts_ns, dur_ns,
         -- Text is searched first: most kernels' JSON says nothing of it.
-        CASE WHEN contains(CAST(kernel.extra AS VARCHAR), '"uses_tc"')
-            THEN json_extract_string(kernel.extra, '$.uses_tc') END AS stated,
         CASE
-            WHEN kernel.op_id IS NOT NULL THEN op.name
-            WHEN contains(CAST(kernel.extra AS VARCHAR), '"op_name"')
-                THEN json_extract_string(kernel.extra, '$.op_name')
+            WHEN contains(CAST(extra AS VARCHAR), '"uses_tc"')
+                OR contains(CAST(extra AS VARCHAR), '"op_') THEN extra
+        END AS extra
+    FROM kernel
+),
+told AS (
+    SELECT
+        kernels.run_id, kernels.name, windows.window_name,
+        json_extract_string(kernels.extra, '$.uses_tc') AS stated,
+        CASE
+            WHEN kernels.op_id IS NOT NULL THEN op.name
+            ELSE json_extract_string(kernels.extra, '$.op_name')
         END AS op_name,
         CASE
-            WHEN kernel.op_id IS NOT NULL THEN op.op_type
-            WHEN contains(CAST(kernel.extra AS VARCHAR), '"op_type"')
-                THEN json_extract_string(kernel.extra, '$.op_type')
+            WHEN kernels.op_id IS NOT NULL THEN op.op_type
+            ELSE json_extract_string(kernels.extra, '$.op_type')
         END AS op_type,
         op.input_types,
         least(
-            kernel.ts_ns + greatest(coalesce(kernel.dur_ns, 0), 0),
+            kernels.ts_ns + greatest(coalesce(kernels.dur_ns, 0), 0),
             windows.window_end_ns
-        ) - greatest(kernel.ts_ns, windows.window_start_ns) AS dur_ns
-    FROM kernel
+        ) - greatest(kernels.ts_ns, windows.window_start_ns) AS dur_ns
+    FROM kernels
     JOIN v1._windows(
         time_window := time_window, from_ns := from_ns, to_ns := to_ns
     ) AS windows
-        ON kernel.run_id = windows.run_id
+        ON kernels.run_id = windows.run_id
         AND (
-            kernel.ts_ns < windows.window_end_ns
-            AND kernel.ts_ns + kernel.dur_ns > windows.window_start_ns
-            OR coalesce(kernel.dur_ns <= 0, true)
-            AND kernel.ts_ns BETWEEN windows.window_start_ns AND windows.window_end_ns
+            kernels.ts_ns < windows.window_end_ns
+            AND kernels.ts_ns + kernels.dur_ns > windows.window_start_ns
+            OR coalesce(kernels.dur_ns <= 0, true)
+            AND kernels.ts_ns BETWEEN windows.window_start_ns AND windows.window_end_ns
         )
-    LEFT JOIN op ON kernel.run_id = op.run_id AND kernel.op_id = op.op_id
+    LEFT JOIN op ON kernels.run_id = op.run_id AND kernels.op_id = op.op_id
 ),
 work AS (
     SELECT

@@ -28,19 +28,10 @@
 CREATE MACRO gpu_time_util(
     chunks BIGINT := 30, threshold_pct DOUBLE := 50, top BIGINT := NULL
 ) AS TABLE
-WITH ops AS (
+WITH spans AS MATERIALIZED (
     SELECT
-        run_id, pid, device_id, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns,
-        least(ts_ns + dur_ns, greatest(ts_ns, max(ts_ns + dur_ns) OVER (
-            PARTITION BY run_id, pid, device_id ORDER BY ts_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ))) AS busy_from_ns
-    FROM gpu_op
-    WHERE dur_ns >= 0
-),
-spans AS (
-    SELECT
-        run_id, pid, device_id, first_ns, last_ns,
+        run_id, pid, device_id, first_ns, last_ns, row_number() OVER () AS span_no,
+        count(*) OVER (PARTITION BY run_id, device_id) = 1 AS is_alone,
         CASE
             WHEN chunks < 1 THEN error('chunks must be at least 1')
             ELSE (last_ns - first_ns - 1) // chunks + 1
@@ -55,58 +46,74 @@ spans AS (
     )
     WHERE last_ns > first_ns
 ),
+-- Only a device that several processes share needs a sweep of each.
+ops AS (
+    SELECT spans.span_no, op.start_ns, op.end_ns, op.busy_from_ns
+    FROM v1._gpu_sweep() AS op
+    JOIN spans
+        ON op.run_id = spans.run_id AND op.pid IS NOT DISTINCT FROM spans.pid
+        AND op.device_id IS NOT DISTINCT FROM spans.device_id
+    WHERE spans.is_alone AND op.end_ns > op.start_ns
+    UNION ALL
+    SELECT
+        spans.span_no, op.ts_ns, op.ts_ns + op.dur_ns,
+        least(op.ts_ns + op.dur_ns, greatest(op.ts_ns, max(op.ts_ns + op.dur_ns) OVER (
+            PARTITION BY spans.span_no ORDER BY op.ts_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )))
+    FROM gpu_op AS op
+    JOIN spans
+        ON op.run_id = spans.run_id AND op.pid IS NOT DISTINCT FROM spans.pid
+        AND op.device_id IS NOT DISTINCT FROM spans.device_id
+    WHERE NOT spans.is_alone AND op.dur_ns > 0
+),
 placed AS (
     SELECT
-        ops.run_id, ops.pid, ops.device_id, ops.start_ns, ops.end_ns, ops.busy_from_ns,
-        (ops.start_ns - first_ns) // chunk_ns AS first_chunk,
-        (ops.end_ns - first_ns - 1) // chunk_ns AS last_chunk
+        ops.span_no, ops.start_ns, ops.end_ns, ops.busy_from_ns,
+        (ops.start_ns - spans.first_ns) // spans.chunk_ns AS first_chunk,
+        (ops.end_ns - spans.first_ns - 1) // spans.chunk_ns AS last_chunk
     FROM ops
-    JOIN spans
-        ON ops.run_id = spans.run_id AND ops.pid IS NOT DISTINCT FROM spans.pid
-        AND ops.device_id IS NOT DISTINCT FROM spans.device_id
-    WHERE ops.end_ns > ops.start_ns
+    JOIN spans ON ops.span_no = spans.span_no
 ),
 borders AS (
     SELECT
-        run_id, pid, device_id, chunk, first_ns + chunk * chunk_ns AS chunk_start_ns,
+        run_id, pid, device_id, span_no, chunk,
+        first_ns + chunk * chunk_ns AS chunk_start_ns,
         least(first_ns + (chunk + 1) * chunk_ns, last_ns) AS chunk_end_ns
     FROM (
         SELECT
-            run_id, pid, device_id, first_ns, last_ns, chunk_ns,
+            run_id, pid, device_id, span_no, first_ns, last_ns, chunk_ns,
             unnest(range((last_ns - first_ns - 1) // chunk_ns + 1)) AS chunk
         FROM spans
     )
 ),
 -- Most operations lie in one chunk: only the others are cut at the borders.
 pieces AS (
-    SELECT
-        run_id, pid, device_id, first_chunk AS chunk, start_ns, end_ns, busy_from_ns
+    SELECT span_no, first_chunk AS chunk, start_ns, end_ns, busy_from_ns
     FROM placed
     WHERE last_chunk = first_chunk
     UNION ALL
     SELECT
-        crossing.run_id, crossing.pid, crossing.device_id, crossing.chunk,
+        crossing.span_no, crossing.chunk,
         greatest(crossing.start_ns, borders.chunk_start_ns),
         least(crossing.end_ns, borders.chunk_end_ns),
         greatest(crossing.busy_from_ns, borders.chunk_start_ns)
     FROM (
         SELECT
-            run_id, pid, device_id, start_ns, end_ns, busy_from_ns,
+            span_no, start_ns, end_ns, busy_from_ns,
             unnest(range(first_chunk, last_chunk + 1)) AS chunk
         FROM placed
         WHERE last_chunk > first_chunk
     ) AS crossing
     JOIN borders
-        ON crossing.run_id = borders.run_id AND crossing.chunk = borders.chunk
-        AND crossing.pid IS NOT DISTINCT FROM borders.pid
-        AND crossing.device_id IS NOT DISTINCT FROM borders.device_id
+        ON crossing.span_no = borders.span_no AND crossing.chunk = borders.chunk
 ),
 measured AS (
     SELECT
-        run_id, pid, device_id, chunk, sum(end_ns - start_ns) AS busy_sum_ns,
+        span_no, chunk, sum(end_ns - start_ns) AS busy_sum_ns,
         sum(greatest(end_ns - busy_from_ns, 0)) AS busy_union_ns
     FROM pieces
-    GROUP BY run_id, pid, device_id, chunk
+    GROUP BY span_no, chunk
 ),
 listed AS (
     SELECT
@@ -121,9 +128,7 @@ listed AS (
         ) END AS stretch
     FROM borders
     LEFT JOIN measured
-        ON borders.run_id = measured.run_id AND borders.chunk = measured.chunk
-        AND borders.pid IS NOT DISTINCT FROM measured.pid
-        AND borders.device_id IS NOT DISTINCT FROM measured.device_id
+        ON borders.span_no = measured.span_no AND borders.chunk = measured.chunk
     WHERE threshold_pct IS NULL
         OR 100.0 * coalesce(measured.busy_sum_ns, 0)
             < threshold_pct * (borders.chunk_end_ns - borders.chunk_start_ns)

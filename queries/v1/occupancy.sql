@@ -45,7 +45,7 @@ WITH windows AS (
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
 -- Blocks in billionths, so that the running sum is exact.
-kernels AS MATERIALIZED (
+kernels AS NOT MATERIALIZED (
     SELECT
         kernel.run_id, kernel.device_id,
         CASE group_by

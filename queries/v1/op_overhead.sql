@@ -45,10 +45,28 @@ WITH windows AS (
 ),
 -- Where some GPU work of a run names no process, all of it counts for each.
 processes AS (
-    SELECT run_id, bool_or(pid IS NULL) AS is_shared
+    SELECT
+        run_id, bool_or(pid IS NULL) AS is_shared,
+        bool_or(pid IS NULL) OR min(pid) = max(pid) AS has_one
     FROM gpu_op
     WHERE run_id IN (SELECT run_id FROM op)
     GROUP BY run_id
+),
+-- From pieces that are disjoint already: those of devices where all work counts
+-- together, else those of streams.
+pieces AS (
+    SELECT process_hash, start_ns, end_ns
+    FROM (
+        SELECT
+            CASE WHEN processes.is_shared THEN hash(op.run_id)
+                ELSE hash(op.run_id, op.pid) END AS process_hash,
+            CASE WHEN processes.has_one THEN op.busy_from_ns ELSE op.stream_from_ns END
+                AS start_ns,
+            op.end_ns
+        FROM v1._gpu_sweep() AS op
+        JOIN processes ON op.run_id = processes.run_id
+    )
+    WHERE end_ns > start_ns
 ),
 busy AS (
     SELECT
@@ -60,16 +78,7 @@ busy AS (
                 PARTITION BY process_hash ORDER BY start_ns
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS earlier_end_ns
-        FROM (
-            SELECT
-                CASE WHEN processes.is_shared THEN hash(gpu_op.run_id)
-                    ELSE hash(gpu_op.run_id, gpu_op.pid) END AS process_hash,
-                gpu_op.ts_ns AS start_ns, gpu_op.ts_ns + gpu_op.dur_ns AS end_ns
-            FROM gpu_op
-            JOIN processes ON gpu_op.run_id = processes.run_id
-            WHERE gpu_op.dur_ns > 0
-                AND gpu_op.run_id IN (SELECT run_id FROM op)
-        )
+        FROM pieces
     )
     WHERE end_ns > coalesce(earlier_end_ns, start_ns)
 ),

@@ -63,17 +63,36 @@ WITH windows AS (
     SELECT run_id, window_name, window_start_ns, window_end_ns
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
+-- Clipped to the window as in _gpu_spans; what only touches it tells its device.
+used AS MATERIALIZED (
+    SELECT
+        run_id, device_id, bool_or(end_ns > start_ns) AS has_time,
+        sum(end_ns - least(end_ns, greatest(busy_from_ns, window_start_ns)))
+            FILTER (end_ns > start_ns) AS any_ns,
+        sum(end_ns - least(end_ns, greatest(kernel_from_ns, window_start_ns)))
+            FILTER (end_ns > start_ns AND kernel_from_ns IS NOT NULL) AS kernel_ns,
+        sum(end_ns - least(end_ns, greatest(compute_from_ns, window_start_ns)))
+            FILTER (end_ns > start_ns AND compute_from_ns IS NOT NULL) AS compute_ns
+    FROM (
+        SELECT
+            op.run_id, op.device_id, op.busy_from_ns, op.kernel_from_ns,
+            op.compute_from_ns, windows.window_start_ns,
+            greatest(op.start_ns, windows.window_start_ns) AS start_ns,
+            least(op.end_ns, windows.window_end_ns) AS end_ns
+        FROM v1._gpu_sweep() AS op
+        JOIN windows
+            ON op.run_id = windows.run_id AND op.start_ns <= windows.window_end_ns
+            AND op.end_ns >= windows.window_start_ns
+    )
+    GROUP BY run_id, device_id
+),
 busy AS (
     SELECT
-        run_id,
-        count(DISTINCT coalesce(device_id, -1)) AS device_count,
-        sum(end_ns - busy_from_ns) AS any_ns,
-        sum(end_ns - kernel_from_ns) AS kernel_ns,
-        sum(end_ns - compute_from_ns) AS compute_ns
-    FROM v1._gpu_spans(
-        time_window := time_window, from_ns := from_ns, to_ns := to_ns
-    )
-    WHERE end_ns > start_ns
+        run_id, count(DISTINCT coalesce(device_id, -1)) AS device_count,
+        sum(any_ns) AS any_ns, sum(kernel_ns) AS kernel_ns,
+        sum(compute_ns) AS compute_ns
+    FROM used
+    WHERE has_time
     GROUP BY run_id
 ),
 ops AS (
@@ -113,14 +132,7 @@ devices AS (
     SELECT
         used.run_id,
         string_agg(DISTINCT device.name, ', ' ORDER BY device.name) AS names
-    FROM (
-        SELECT DISTINCT op.run_id, op.device_id
-        FROM v1._gpu_sweep() AS op
-        INNER JOIN windows
-            ON op.run_id = windows.run_id
-            AND op.start_ns <= windows.window_end_ns
-            AND op.end_ns >= windows.window_start_ns
-    ) AS used
+    FROM used
     INNER JOIN device
         ON used.run_id = device.run_id AND used.device_id = device.device_id
     GROUP BY used.run_id

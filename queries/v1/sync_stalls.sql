@@ -42,30 +42,7 @@ WITH windows AS (
     SELECT run_id, window_name, window_start_ns, window_end_ns
     FROM v1._windows(time_window := time_window, from_ns := from_ns, to_ns := to_ns)
 ),
--- Disjoint busy spans of all devices of a run, and the busy time before each.
-pieces AS (
-    SELECT
-        run_id, start_ns, end_ns,
-        max(end_ns) OVER (
-            PARTITION BY run_id ORDER BY start_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns
-    FROM (
-        SELECT run_id, ts_ns AS start_ns, ts_ns + dur_ns AS end_ns
-        FROM gpu_op
-        WHERE dur_ns > 0
-    )
-),
-busy AS MATERIALIZED (
-    SELECT
-        run_id, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns,
-        sum(end_ns - greatest(start_ns, coalesce(reached_ns, start_ns))) OVER (
-            PARTITION BY run_id ORDER BY end_ns
-        ) AS upto_ns
-    FROM pieces
-    WHERE reached_ns IS NULL OR end_ns > reached_ns
-),
-calls AS (
+calls AS MATERIALIZED (
     SELECT
         call.run_id, call.api_call_id, call.sync_kind, call.api, call.name, call.pid,
         call.tid,
@@ -79,6 +56,37 @@ calls AS (
             call.end_ns > windows.window_start_ns
             OR call.end_ns = call.start_ns AND call.end_ns = windows.window_start_ns
         )
+),
+-- Disjoint busy spans of all devices of a run from the first to the last of the calls,
+-- and the busy time before each.
+pieces AS (
+    SELECT
+        run_id, start_ns, end_ns,
+        max(end_ns) OVER (
+            PARTITION BY run_id ORDER BY start_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS reached_ns
+    FROM (
+        SELECT op.run_id, op.busy_from_ns AS start_ns, op.end_ns
+        FROM v1._gpu_sweep() AS op
+        JOIN (
+            SELECT run_id, min(start_ns) AS first_ns, max(end_ns) AS last_ns
+            FROM calls
+            GROUP BY run_id
+        ) AS within
+            ON op.run_id = within.run_id AND op.end_ns > within.first_ns
+            AND op.busy_from_ns < within.last_ns
+        WHERE op.end_ns > op.busy_from_ns
+    )
+),
+busy AS MATERIALIZED (
+    SELECT
+        run_id, greatest(start_ns, coalesce(reached_ns, start_ns)) AS start_ns, end_ns,
+        sum(end_ns - greatest(start_ns, coalesce(reached_ns, start_ns))) OVER (
+            PARTITION BY run_id ORDER BY end_ns ROWS UNBOUNDED PRECEDING
+        ) AS upto_ns
+    FROM pieces
+    WHERE reached_ns IS NULL OR end_ns > reached_ns
 ),
 -- Busy time before a moment: whole spans, and the part of one that it lies in.
 started AS (
