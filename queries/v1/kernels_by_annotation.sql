@@ -62,9 +62,11 @@ WITH windows AS (
 ),
 kernels AS MATERIALIZED (
     SELECT
-        call.thread_hash, call.launch_no, kernel.run_id, kernel.kernel_id,
-        hash(kernel.name) AS kernel_hash,
-        CASE WHEN kernel.dur_ns >= 0 THEN kernel.dur_ns END AS dur_ns
+        call.run_id, call.thread_hash, call.launch_no, hash(kernel.name) AS kernel_hash,
+        CASE WHEN kernel.dur_ns >= 0 THEN kernel.dur_ns END AS dur_ns,
+        lag(call.launch_no, 1, 0) OVER (
+            PARTITION BY call.thread_hash, hash(kernel.name) ORDER BY call.launch_no
+        ) AS earlier_no
     FROM kernel
     JOIN v1._launches() AS call
         ON kernel.run_id = call.run_id AND kernel.api_call_id = call.api_call_id
@@ -72,7 +74,8 @@ kernels AS MATERIALIZED (
 kernel_names AS (
     SELECT
         hash(name) AS kernel_hash, any_value(name) AS name,
-        any_value(short_name) AS short_name
+        any_value(short_name) AS short_name,
+        row_number() OVER (ORDER BY name) AS name_order
     FROM kernel
     GROUP BY name
 ),
@@ -109,7 +112,10 @@ names AS MATERIALIZED (
         run_id, thread_hash, name_hash, any_value(kind) AS kind,
         any_value(name) AS name, any_value(pid) AS pid, any_value(tid) AS tid,
         hash(thread_hash, count(*), sum(hash(after_no, upto_no, range_count)))
-            AS set_hash
+            AS set_hash,
+        row_number() OVER (
+            ORDER BY any_value(name), any_value(kind), any_value(pid), any_value(tid)
+        ) AS name_order
     FROM spans
     GROUP BY run_id, thread_hash, name_hash
 ),
@@ -125,12 +131,35 @@ set_spans AS MATERIALIZED (
     ) AS names
         ON spans.thread_hash = names.thread_hash AND spans.name_hash = names.name_hash
 ),
--- Between two neighbours of all borders of a set lie as many ranges of it.
+crowded AS MATERIALIZED (
+    SELECT DISTINCT thread_hash, set_hash
+    FROM (
+        SELECT
+            thread_hash, set_hash,
+            after_no < max(upto_no) OVER (
+                PARTITION BY thread_hash, set_hash ORDER BY after_no
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS is_overlapping
+        FROM set_spans
+    )
+    WHERE is_overlapping
+),
+crowded_spans AS MATERIALIZED (
+    SELECT
+        set_spans.run_id, set_spans.thread_hash, set_spans.set_hash,
+        set_spans.after_no, set_spans.upto_no, set_spans.range_count
+    FROM set_spans
+    SEMI JOIN crowded
+        ON set_spans.thread_hash = crowded.thread_hash
+        AND set_spans.set_hash = crowded.set_hash
+),
+-- Where ranges of a set share calls: between two neighbours of all borders of the set
+-- lie as many ranges of it.
 borders AS (
     SELECT thread_hash, set_hash, after_no AS border_no, range_count AS step
-    FROM set_spans
+    FROM crowded_spans
     UNION ALL
-    SELECT thread_hash, set_hash, upto_no, -range_count FROM set_spans
+    SELECT thread_hash, set_hash, upto_no, -range_count FROM crowded_spans
 ),
 cells AS (
     SELECT
@@ -140,10 +169,18 @@ cells AS (
     FROM borders
     GROUP BY thread_hash, set_hash, border_no
     WINDOW borders_of_set AS (PARTITION BY thread_hash, set_hash ORDER BY border_no)
+    UNION ALL
+    SELECT
+        set_spans.thread_hash, set_spans.set_hash, set_spans.after_no,
+        set_spans.upto_no, set_spans.range_count
+    FROM set_spans
+    ANTI JOIN crowded
+        ON set_spans.thread_hash = crowded.thread_hash
+        AND set_spans.set_hash = crowded.set_hash
 ),
 covered AS (
     SELECT
-        thread_hash, set_hash, level_count,
+        thread_hash, set_hash, level_count, after_no,
         unnest(range(after_no + 1, upto_no + 1)) AS launch_no
     FROM cells
     WHERE level_count > 0
@@ -163,7 +200,11 @@ figures AS (
         sum(covered.level_count) FILTER (kernels.dur_ns IS NOT NULL) AS timed_count,
         sum(covered.level_count * kernels.dur_ns) AS nested_sum_ns,
         sum(covered.level_count * kernels.dur_ns::HUGEINT * kernels.dur_ns)
-            AS nested_square_sum
+            AS nested_square_sum,
+        -- A range has its first kernel of a name where the one before is not in it.
+        CAST(sum(CASE
+            WHEN kernels.earlier_no <= covered.after_no THEN covered.level_count
+        END) AS BIGINT) AS annotation_count
     FROM covered
     JOIN kernels
         ON covered.thread_hash = kernels.thread_hash
@@ -171,17 +212,22 @@ figures AS (
     GROUP BY covered.thread_hash, covered.set_hash, kernels.kernel_hash
 ),
 parts AS MATERIALIZED (
-    SELECT
-        thread_hash, after_no, upto_no,
-        sum(upto_no - after_no) OVER (PARTITION BY run_id) <= count_limit AS is_spelled
-    FROM (SELECT DISTINCT run_id, thread_hash, after_no, upto_no FROM set_spans)
+    SELECT DISTINCT run_id, thread_hash, after_no, upto_no FROM set_spans
+),
+limits AS MATERIALIZED (
+    SELECT run_id, call_count <= count_limit AS is_counted
+    FROM (
+        SELECT run_id, sum(upto_no - after_no) AS call_count FROM parts GROUP BY run_id
+    )
 ),
 spelled AS (
     SELECT
         thread_hash, after_no, upto_no,
         unnest(range(after_no + 1, upto_no + 1)) AS launch_no
-    FROM parts
-    WHERE is_spelled
+    FROM (
+        SELECT DISTINCT run_id, thread_hash, after_no, upto_no FROM crowded_spans
+    )
+    WHERE run_id IN (SELECT limits.run_id FROM limits WHERE limits.is_counted)
 ),
 part_kernels AS (
     SELECT
@@ -194,35 +240,31 @@ part_kernels AS (
 ),
 counts AS (
     SELECT
-        set_spans.thread_hash, set_spans.set_hash, part_kernels.kernel_hash,
-        CAST(sum(set_spans.range_count) AS BIGINT) AS annotation_count
-    FROM set_spans
+        spans.thread_hash, spans.set_hash, part_kernels.kernel_hash,
+        CAST(sum(spans.range_count) AS BIGINT) AS annotation_count
+    FROM crowded_spans AS spans
     JOIN part_kernels
-        ON set_spans.thread_hash = part_kernels.thread_hash
-        AND set_spans.after_no = part_kernels.after_no
-        AND set_spans.upto_no = part_kernels.upto_no
-    GROUP BY set_spans.thread_hash, set_spans.set_hash, part_kernels.kernel_hash
-),
-all_borders AS (
-    SELECT run_id, thread_hash, after_no AS border_no, 1 AS step FROM set_spans
-    UNION ALL
-    SELECT run_id, thread_hash, upto_no, -1 FROM set_spans
-),
-all_cells AS (
-    SELECT
-        thread_hash, border_no AS after_no,
-        lead(border_no) OVER borders_of_thread AS upto_no,
-        sum(sum(step)) OVER borders_of_thread AS level_count
-    FROM all_borders
-    GROUP BY thread_hash, border_no
-    WINDOW borders_of_thread AS (PARTITION BY thread_hash ORDER BY border_no)
+        ON spans.thread_hash = part_kernels.thread_hash
+        AND spans.after_no = part_kernels.after_no
+        AND spans.upto_no = part_kernels.upto_no
+    GROUP BY spans.thread_hash, spans.set_hash, part_kernels.kernel_hash
 ),
 whole AS (
     SELECT kernels.run_id, sum(kernels.dur_ns) AS whole_ns
     FROM (
-        SELECT thread_hash, unnest(range(after_no + 1, upto_no + 1)) AS launch_no
-        FROM all_cells
-        WHERE level_count > 0
+        SELECT
+            thread_hash,
+            unnest(range(1 + greatest(after_no, earlier_upto_no), upto_no + 1))
+                AS launch_no
+        FROM (
+            SELECT
+                thread_hash, after_no, upto_no,
+                max(upto_no) OVER (
+                    PARTITION BY thread_hash ORDER BY after_no
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ) AS earlier_upto_no
+            FROM parts
+        )
     ) AS annotated
     JOIN kernels
         ON annotated.thread_hash = kernels.thread_hash
@@ -232,7 +274,11 @@ whole AS (
 SELECT
     names.run_id, names.kind, names.name AS annotation, names.pid, names.tid,
     kernel_names.name, kernel_names.short_name,
-    counts.annotation_count, figures.kernel_count,
+    CASE
+        WHEN limits.is_counted
+            THEN coalesce(counts.annotation_count, figures.annotation_count)
+    END AS annotation_count,
+    figures.kernel_count,
     CAST(figures.sum_ns AS BIGINT) AS sum_ns,
     100.0 * figures.sum_ns / nullif(whole.whole_ns, 0) AS sum_pct,
     figures.mean_ns, figures.median_ns, figures.min_ns, figures.max_ns,
@@ -258,6 +304,7 @@ JOIN figures
     ON names.thread_hash = figures.thread_hash AND names.set_hash = figures.set_hash
 JOIN kernel_names ON figures.kernel_hash = kernel_names.kernel_hash
 JOIN windows ON names.run_id = windows.run_id
+JOIN limits ON names.run_id = limits.run_id
 LEFT JOIN whole ON names.run_id = whole.run_id
 LEFT JOIN counts
     ON figures.thread_hash = counts.thread_hash AND figures.set_hash = counts.set_hash
@@ -265,9 +312,8 @@ LEFT JOIN counts
 QUALIFY top IS NULL OR top >= row_number() OVER (
     PARTITION BY names.run_id
     ORDER BY
-        figures.sum_ns DESC NULLS LAST, names.name, names.kind, names.pid, names.tid,
-        kernel_names.name
+        figures.sum_ns DESC NULLS LAST, names.name_order, kernel_names.name_order
 )
 ORDER BY
-    names.run_id, figures.sum_ns DESC NULLS LAST, names.name, names.kind, names.pid,
-    names.tid, kernel_names.name;
+    names.run_id, figures.sum_ns DESC NULLS LAST, names.name_order,
+    kernel_names.name_order;
