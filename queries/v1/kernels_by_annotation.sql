@@ -270,17 +270,28 @@ whole AS (
         ON annotated.thread_hash = kernels.thread_hash
         AND annotated.launch_no = kernels.launch_no
     GROUP BY kernels.run_id
+),
+-- What is known of each name and its run, before rows become many.
+titles AS MATERIALIZED (
+    SELECT
+        names.run_id, names.thread_hash, names.set_hash, names.kind, names.name,
+        names.pid, names.tid, names.name_order, limits.is_counted, whole.whole_ns,
+        windows.window_name, windows.window_start_ns, windows.window_end_ns
+    FROM names
+    JOIN windows ON names.run_id = windows.run_id
+    JOIN limits ON names.run_id = limits.run_id
+    LEFT JOIN whole ON names.run_id = whole.run_id
 )
 SELECT
-    names.run_id, names.kind, names.name AS annotation, names.pid, names.tid,
+    titles.run_id, titles.kind, titles.name AS annotation, titles.pid, titles.tid,
     kernel_names.name, kernel_names.short_name,
     CASE
-        WHEN limits.is_counted
+        WHEN titles.is_counted
             THEN coalesce(counts.annotation_count, figures.annotation_count)
     END AS annotation_count,
     figures.kernel_count,
     CAST(figures.sum_ns AS BIGINT) AS sum_ns,
-    100.0 * figures.sum_ns / nullif(whole.whole_ns, 0) AS sum_pct,
+    100.0 * figures.sum_ns / nullif(titles.whole_ns, 0) AS sum_pct,
     figures.mean_ns, figures.median_ns, figures.min_ns, figures.max_ns,
     figures.stddev_ns,
     CAST(figures.nested_kernel_count AS BIGINT) AS nested_kernel_count,
@@ -298,22 +309,19 @@ SELECT
             ) / (figures.timed_count - 1)
         )
     END AS nested_stddev_ns,
-    windows.window_name, windows.window_start_ns, windows.window_end_ns
-FROM names
+    titles.window_name, titles.window_start_ns, titles.window_end_ns
+FROM titles
 JOIN figures
-    ON names.thread_hash = figures.thread_hash AND names.set_hash = figures.set_hash
+    ON titles.thread_hash = figures.thread_hash AND titles.set_hash = figures.set_hash
 JOIN kernel_names ON figures.kernel_hash = kernel_names.kernel_hash
-JOIN windows ON names.run_id = windows.run_id
-JOIN limits ON names.run_id = limits.run_id
-LEFT JOIN whole ON names.run_id = whole.run_id
 LEFT JOIN counts
     ON figures.thread_hash = counts.thread_hash AND figures.set_hash = counts.set_hash
     AND figures.kernel_hash = counts.kernel_hash
 QUALIFY top IS NULL OR top >= row_number() OVER (
-    PARTITION BY names.run_id
+    PARTITION BY titles.run_id
     ORDER BY
-        figures.sum_ns DESC NULLS LAST, names.name_order, kernel_names.name_order
+        figures.sum_ns DESC NULLS LAST, titles.name_order, kernel_names.name_order
 )
 ORDER BY
-    names.run_id, figures.sum_ns DESC NULLS LAST, names.name_order,
+    titles.run_id, figures.sum_ns DESC NULLS LAST, titles.name_order,
     kernel_names.name_order;
